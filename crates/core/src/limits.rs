@@ -75,7 +75,7 @@ pub const UPSTREAM_ADDRESSES: usize = 64;
 pub const UPSTREAM_PROBES: usize = 256;
 /// Bytes of the head of one response of an upstream; with more the client gets 502.
 pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
-/// Bytes of interim responses (1xx) that wait for one client; what comes beyond is dropped and counted.
+/// Bytes of interim responses (1xx) that wait for one client of HTTP/1, or that one request of HTTP/2 gets; what comes beyond is dropped and counted.
 pub const INTERIM_RESPONSE_BYTES: usize = 16 << 10;
 /// Fields of one interim response; one with more is dropped.
 pub const INTERIM_RESPONSE_FIELDS: usize = 100;

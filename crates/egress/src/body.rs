@@ -4,11 +4,11 @@ use bytes::Bytes;
 use flashweir_client::WatchedBody;
 use flashweir_core::limits::EGRESS_REPLAY_BYTES;
 use flashweir_http::fields::prepare_trailers;
+use flashweir_http::serve::{IncomingBody, IncomingBodyError};
 use flashweir_http::upstream::UpstreamBody;
 use http::{HeaderMap, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
 use std::error::Error as StdError;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,7 +18,7 @@ pub(crate) enum RequestBody {
     /// All of it, or what is still to be sent of it.
     Kept(Option<Bytes>),
     /// As it comes.
-    Streamed(Incoming),
+    Streamed(IncomingBody),
 }
 
 /// A response's body.
@@ -40,7 +40,7 @@ impl RequestBody {
     ///
     /// # Errors
     /// Errors of the process's connection.
-    pub(crate) async fn take(body: Incoming, version: Version) -> Result<Self, hyper::Error> {
+    pub(crate) async fn take(body: IncomingBody, version: Version) -> Result<Self, IncomingBodyError> {
         if body.is_end_stream() {
             return Ok(Self::Kept(None));
         }

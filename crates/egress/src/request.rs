@@ -12,11 +12,11 @@ use flashweir_http::client::X_FORWARDED_FOR;
 use flashweir_http::fields::{
     ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO, prepare_request, prepare_response,
 };
+use flashweir_http::serve::IncomingBody;
 use flashweir_telemetry::EgressRefusal;
 use http::header::{CONNECTION, FORWARDED, HOST, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use tokio::time::Instant;
@@ -40,7 +40,11 @@ const DECISION: HeaderName = HeaderName::from_static("flashweir-decision");
 const OF_CLIENTS: [HeaderName; 4] = [FORWARDED, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO];
 
 /// Answers one request.
-pub(crate) async fn handle(route: Rc<Route>, peer: SocketAddr, request: Request<Incoming>) -> Response<Body> {
+pub(crate) async fn handle(
+    route: Rc<Route>,
+    peer: SocketAddr,
+    request: Request<IncomingBody>,
+) -> Response<Body> {
     let method = request.method().clone();
     match forward(&route, peer, request).await {
         Ok(response) => response,
@@ -56,7 +60,7 @@ type Refused = (Option<Rc<Target>>, Refusal);
 async fn forward(
     route: &Route,
     peer: SocketAddr,
-    request: Request<Incoming>,
+    request: Request<IncomingBody>,
 ) -> Result<Response<Body>, Refused> {
     let begun = Instant::now();
     let bad = |text: &str| (None, Refusal::new(EgressRefusal::BadRequest, "", text));

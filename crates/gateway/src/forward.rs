@@ -20,14 +20,13 @@ use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
 use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
 use flashweir_http::interim::{InterimCounts, Interims};
-use flashweir_http::serve::{Connection, StreamCut};
+use flashweir_http::serve::{Connection, IncomingBody, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::{BadRequest, Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
 use http_body::Body as _;
-use hyper::body::Incoming;
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
@@ -47,7 +46,7 @@ pub(crate) struct Asked {
     /// Its body waits until the origin wants it.
     pub(crate) asks_origin: bool,
     /// Its stream is to be a WebSocket.
-    pub(crate) websocket: Option<Box<WebSocketStream>>,
+    pub(crate) websocket: Option<WebSocketStream>,
 }
 
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
@@ -78,7 +77,7 @@ pub(crate) async fn forward(
     }
     let upstreams = &current.upstreams[classified.service];
     // A client of HTTP/1.0 is sent none (RFC 9110 §15.2).
-    let interims = connection.interims().filter(|_| version == Version::HTTP_11);
+    let interims = (version >= Version::HTTP_11).then(|| connection.interims());
     let expectation = interims.filter(|_| asks_origin).map(|interims| {
         let config = &current.live.config.services[classified.service].upstream;
         Expectation::new(interims, worker.shared.clock.now(), config.response_header_timeout)
@@ -198,7 +197,11 @@ impl<'a> Upload<'a> {
     }
 
     /// Waits for enough of the body to be here.
-    pub(crate) async fn gather(&self, body: Incoming, is_admitted: bool) -> Result<PartialBody, GatherError> {
+    pub(crate) async fn gather(
+        &self,
+        body: IncomingBody,
+        is_admitted: bool,
+    ) -> Result<PartialBody, GatherError> {
         if body.is_end_stream() {
             return Ok(PartialBody::untouched(body));
         }
@@ -327,7 +330,7 @@ fn switch(
     connection: &Connection,
     mut permit: Box<Permit>,
     mut response: Response<UpstreamBody<UploadBody>>,
-    (wanted, websocket): (Option<&UpstreamConfig>, Option<Box<WebSocketStream>>),
+    (wanted, websocket): (Option<&UpstreamConfig>, Option<WebSocketStream>),
     method: &Method,
 ) -> Response<Body> {
     let Some(upstream) = wanted else { return answer_unasked_switch(worker, permit, method) };
@@ -358,9 +361,7 @@ fn switch(
             TunnelEnd::NeverOpened | TunnelEnd::Dropped => drop(permit),
         }
     });
-    if let Some(websocket) = websocket {
-        connection.hand_over_stream(websocket.client, tunnel);
-    } else if connection.hand_over(tunnel).is_err() {
+    if connection.hand_over(tunnel).is_err() {
         worker.metrics.requests.bad.increment(BadRequest::Framing);
         let text = "What follows the request cannot be read in one way only.\n";
         return plain(StatusCode::BAD_REQUEST, "framing", text, method).map(Body::own);

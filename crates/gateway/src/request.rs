@@ -23,13 +23,12 @@ use flashweir_http::client::subscriber;
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, prepare_next_request};
 use flashweir_http::interim::ExpectationEnd;
 use flashweir_http::rules::judge_http2;
-use flashweir_http::serve::{Connection, StreamCut};
+use flashweir_http::serve::{Connection, IncomingBody};
 use flashweir_telemetry::{BadRequest, Happening, HttpVersion, StatusClass};
 use http::header::{ALLOW, CONNECTION, EXPECT};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, request};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -48,7 +47,7 @@ pub(crate) async fn handle(
     worker: Rc<WorkerContext>,
     client: Rc<Client>,
     connection: Connection,
-    mut request: Request<Incoming>,
+    mut request: Request<IncomingBody>,
 ) -> Result<Response<Body>, Infallible> {
     let now = worker.shared.clock.now();
     client.count_bytes(&worker);
@@ -69,10 +68,10 @@ async fn answer(
     worker: Rc<WorkerContext>,
     client: Rc<Client>,
     connection: Connection,
-    (mut head, body): (request::Parts, Incoming),
+    (mut head, body): (request::Parts, IncomingBody),
     now: Instant,
 ) -> Result<Response<Body>, Infallible> {
-    let stream = head.extensions.remove::<StreamCut>();
+    let stream = connection.stream_cut();
     let current = worker.current();
     let trusted = &current.live.trusted_proxies;
     let hop = Hop {
@@ -269,8 +268,8 @@ async fn answer(
         websocket,
     };
     let mut response = forward(&worker, &current, &client, &connection, permit, asked).await;
-    if asks_origin && let Some(interims) = connection.interims() {
-        match interims.end_expectation() {
+    if asks_origin {
+        match connection.interims().end_expectation() {
             ExpectationEnd::Agreed => {}
             ExpectationEnd::Silence => current.silent_origins.add(service, left),
             ExpectationEnd::Answered => {
@@ -458,7 +457,7 @@ fn refuse(
     client: &Client,
     refusal: &Refusal,
     asked: &Refused<'_>,
-    body: Option<Incoming>,
+    body: Option<IncomingBody>,
 ) -> Response<Body> {
     let is_http1 = asked.version < Version::HTTP_2;
     // Reading would invite the client to send the body it announced.
@@ -486,7 +485,7 @@ fn refuse(
 
 /// Takes in a small body that is still arriving, for a while; one that awaits `100 Continue` is only held, for reading
 /// it would ask for it.
-async fn take_in_late(body: Incoming, expects_continue: bool) {
+async fn take_in_late(body: IncomingBody, expects_continue: bool) {
     if expects_continue {
         tokio::time::sleep(LATE_BODY_WAIT).await;
         return;
@@ -497,7 +496,7 @@ async fn take_in_late(body: Incoming, expects_continue: bool) {
 }
 
 /// Takes in a small body that has arrived; false when some of it is still to come.
-fn take_in_small(body: &mut Incoming) -> bool {
+fn take_in_small(body: &mut IncomingBody) -> bool {
     if body.size_hint().upper().is_none_or(|bytes| bytes > SMALL_BODY_BYTES) {
         return false;
     }

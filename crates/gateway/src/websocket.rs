@@ -8,7 +8,6 @@ use http::header::{
 };
 use http::{HeaderValue, Method, StatusCode, request, response};
 use hyper::ext::Protocol;
-use hyper::upgrade::OnUpgrade;
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -19,8 +18,6 @@ const KEY_BYTES: usize = 16;
 /// A stream that its client wants to be a WebSocket.
 #[derive(Debug)]
 pub(crate) struct WebSocketStream {
-    /// The stream, once its client has been sent 200.
-    pub(crate) client: OnUpgrade,
     /// `Sec-WebSocket-Accept` of an upstream that has understood.
     accept: String,
 }
@@ -36,11 +33,11 @@ pub(crate) enum NoWebSocket {
 
 impl WebSocketStream {
     /// Turns the head of such a CONNECT into that of the GET; leaves any other as it is.
-    pub(crate) fn of_head(head: &mut request::Parts) -> Result<Box<Self>, NoWebSocket> {
+    pub(crate) fn of_head(head: &mut request::Parts) -> Result<Self, NoWebSocket> {
         let protocol = head.extensions.remove::<Protocol>().ok_or(NoWebSocket::Plain)?;
-        let is_websocket = protocol.as_str().eq_ignore_ascii_case("websocket");
-        let client = head.extensions.remove::<OnUpgrade>().filter(|_| is_websocket);
-        let client = client.ok_or(NoWebSocket::OtherProtocol)?;
+        if !protocol.as_str().eq_ignore_ascii_case("websocket") {
+            return Err(NoWebSocket::OtherProtocol);
+        }
         let mut nonce = [0; KEY_BYTES];
         // A failure leaves zeros: the key shows that the upstream understands, and keeps no secret.
         let _ = SystemRandom::new().fill(&mut nonce);
@@ -51,7 +48,7 @@ impl WebSocketStream {
         fields.insert(UPGRADE, HeaderValue::from_static("websocket"));
         // Base64 has no byte a field value cannot hold.
         fields.insert(SEC_WEBSOCKET_KEY, HeaderValue::from_str(&key).expect("base64"));
-        Ok(Box::new(Self { client, accept: accept_of(&key) }))
+        Ok(Self { accept: accept_of(&key) })
     }
 
     /// Turns the upstream's 101 into the 200 that opens the stream; false where it has not understood the key.

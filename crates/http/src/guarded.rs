@@ -8,7 +8,7 @@
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
 use crate::held_end::{EndHolder, EndState};
 use crate::http2_frames::{FrameWatch, PREFACE};
-use crate::interim::Interims;
+use crate::interim::{Interims, write};
 use crate::refused_head::{answer, find_empty_answer};
 use crate::violation::FramingViolation;
 use std::cell::Cell;
@@ -43,6 +43,8 @@ struct Seen {
     is_write_blocked: Cell<bool>,
     interims: Interims,
     end: EndState,
+    /// Reads of HTTP/2 that brought something.
+    reads: Cell<u64>,
 }
 
 /// A client's stream whose reads are framed strictly. Writes pass untouched.
@@ -108,7 +110,12 @@ impl GuardHandle {
         self.0.is_write_blocked.get()
     }
 
-    /// Interim responses to this client; HTTP/1.1 alone takes any.
+    /// Times that something was read of an HTTP/2 connection.
+    pub(crate) fn reads(&self) -> u64 {
+        self.0.reads.get()
+    }
+
+    /// Interim responses to a client of HTTP/1.1.
     #[must_use]
     pub fn interims(&self) -> &Interims {
         &self.0.interims
@@ -165,6 +172,7 @@ impl<Io> Guarded<Io> {
             is_write_blocked: Cell::new(false),
             interims: Interims::default(),
             end: EndState::default(),
+            reads: Cell::new(0),
         };
         Self {
             io,
@@ -201,6 +209,7 @@ impl<Io> Guarded<Io> {
     /// Inspects what was just read into `buf` from `start` on, and cuts it where it must be cut.
     fn inspect(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> io::Result<()> {
         if let Some((frames, since)) = &mut self.frames {
+            self.handle.0.reads.set(self.handle.0.reads.get() + 1);
             let heads_before = frames.heads();
             frames.inspect(&buf.filled()[start..]);
             let (is_in_head, is_new_head) = (frames.is_in_head(), heads_before != frames.heads());
@@ -366,7 +375,7 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
     /// Writes interim responses where a response may begin. Pending while something of our own is still to be written.
     fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.is_flushed && self.handle.0.interims.is_waiting() {
-            self.own_left.extend(self.handle.0.interims.take());
+            self.handle.0.interims.take().iter().for_each(|head| write(head, &mut self.own_left));
         }
         while !self.own_left.is_empty() {
             let left = std::mem::take(&mut self.own_left);

@@ -1,8 +1,9 @@
-//! Interim responses of an upstream (1xx) on their way to one HTTP/1.1 client (RFC 9110 §15.2: a proxy forwards them).
+//! Interim responses of an upstream (1xx) on their way to one client (RFC 9110 §15.2: a proxy forwards them).
 //!
-//! hyper's server cannot send any, so they go around it: they are found in the upstream's bytes, and [`Guarded`](crate::guarded::Guarded) writes them where
-//! hyper has flushed all that it wrote, which is between two responses. 100 is not among them: it lets a body that waits be sent, and hyper says 100 to
-//! its client when it is asked for that body. Nothing is locked by two cores: both ends of an exchange run on one worker, and only hyper's bounds ask for `Sync`.
+//! hyper passes none on, so they go around it: they are found in the upstream's bytes. To a client of HTTP/1.1 [`Guarded`](crate::guarded::Guarded) writes them
+//! where hyper has flushed all that it wrote, which is between two responses; a stream of HTTP/2 sends its own. 100 is not among them: it lets a body that waits
+//! be sent, and a client is told 100 when it is asked for that body. Nothing is locked by two cores: both ends of an exchange run on one worker, and only hyper's
+//! bounds ask for `Sync`.
 
 use crate::fields::prepare_response;
 use flashweir_core::limits::INTERIM_RESPONSE_BYTES;
@@ -28,8 +29,10 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    heads: Vec<u8>,
-    /// Wakes the task of the client's connection.
+    heads: Vec<Response<()>>,
+    /// What they take, as bytes of HTTP/1.1.
+    bytes: usize,
+    /// Wakes the task of the client's connection, or of its stream.
     waker: Option<Waker>,
     expectation: Expectation,
 }
@@ -129,10 +132,23 @@ impl Interims {
         self.0.is_waiting.load(Relaxed)
     }
 
-    /// All that wait, as bytes for the client.
-    pub(crate) fn take(&self) -> Vec<u8> {
+    /// All that wait, for a connection where all before them have been written.
+    pub(crate) fn take(&self) -> Vec<Response<()>> {
+        self.lock().bytes = 0;
+        self.take_for_stream()
+    }
+
+    /// All that wait, for a stream. When they are written is not known, so they do not make room for others: the bound is for all of a request.
+    pub(crate) fn take_for_stream(&self) -> Vec<Response<()>> {
         self.0.is_waiting.store(false, Relaxed);
         take(&mut self.lock().heads)
+    }
+
+    /// Tells the client of a stream to send its body.
+    pub(crate) fn say_continue(&self) {
+        let mut head = Response::new(());
+        *head.status_mut() = StatusCode::CONTINUE;
+        self.add(&mut self.lock(), head);
     }
 
     /// An interim response has come.
@@ -146,15 +162,18 @@ impl Interims {
             }
             return;
         }
-        let before = waiting.heads.len();
-        if write(status, headers, &mut waiting.heads).is_none()
-            || waiting.heads.len() > INTERIM_RESPONSE_BYTES
-        {
-            waiting.heads.truncate(before);
+        let head = fit(status, headers).filter(|head| waiting.bytes + length(head) <= INTERIM_RESPONSE_BYTES);
+        let Some(head) = head else {
             self.0.dropped.fetch_add(1, Relaxed);
             return;
-        }
+        };
         self.0.passed_on.fetch_add(1, Relaxed);
+        self.add(&mut waiting, head);
+    }
+
+    fn add(&self, waiting: &mut Waiting, head: Response<()>) {
+        waiting.bytes += length(&head);
+        waiting.heads.push(head);
         self.0.is_waiting.store(true, Relaxed);
         waiting.waker.iter().for_each(Waker::wake_by_ref);
     }
@@ -165,21 +184,34 @@ impl Interims {
     }
 }
 
-/// Writes a head as HTTP/1.1 without what belongs to the upstream's connection; none where that cannot be done.
-fn write(status: StatusCode, headers: &HeaderMap, bytes: &mut Vec<u8>) -> Option<()> {
+/// A head without what belongs to the upstream's connection; none where that cannot be done.
+fn fit(status: StatusCode, headers: &HeaderMap) -> Option<Response<()>> {
     let (mut head, ()) = Response::new(()).into_parts();
     (head.status, head.headers) = (status, headers.clone());
     prepare_response(&mut head).ok()?;
-    bytes.extend_from_slice(
-        format!("HTTP/1.1 {} {}\r\n", status.as_u16(), status.canonical_reason().unwrap_or("")).as_bytes(),
-    );
-    for (name, value) in &head.headers {
+    Some(Response::from_parts(head, ()))
+}
+
+/// Bytes of a head in HTTP/1.1.
+fn length(head: &Response<()>) -> usize {
+    let fields =
+        head.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + b": \r\n".len());
+    b"HTTP/1.1 100 \r\n\r\n".len() + reason(head).len() + fields.sum::<usize>()
+}
+
+/// Writes a head as HTTP/1.1.
+pub(crate) fn write(head: &Response<()>, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(format!("HTTP/1.1 {} {}\r\n", head.status().as_u16(), reason(head)).as_bytes());
+    for (name, value) in head.headers() {
         for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
             bytes.extend_from_slice(part);
         }
     }
     bytes.extend_from_slice(b"\r\n");
-    Some(())
+}
+
+fn reason(head: &Response<()>) -> &'static str {
+    head.status().canonical_reason().unwrap_or("")
 }
 
 #[cfg(test)]
@@ -190,6 +222,12 @@ mod tests {
     fn link(bytes: usize) -> HeaderMap {
         let value = HeaderValue::from_str(&"x".repeat(bytes)).expect("a value");
         HeaderMap::from_iter([(http::header::LINK, value)])
+    }
+
+    fn written(interims: &Interims) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        interims.take().iter().for_each(|head| write(head, &mut bytes));
+        bytes
     }
 
     #[test]
@@ -205,7 +243,7 @@ mod tests {
         interims.push(StatusCode::PROCESSING, &HeaderMap::new());
         assert_eq!(interims.take_counts(), Some(InterimCounts { passed_on: 2, dropped: 0 }));
         assert_eq!(interims.take_counts(), None);
-        let text = String::from_utf8(interims.take()).expect("text");
+        let text = String::from_utf8(written(&interims)).expect("text");
         assert_eq!(
             text,
             "HTTP/1.1 103 Early Hints\r\nlink: xxx\r\nvia: 1.1 flashweir\r\n\r\nHTTP/1.1 102 Processing\r\nvia: 1.1 flashweir\r\n\r\n"
@@ -237,6 +275,14 @@ mod tests {
         (0..100).for_each(|_| interims.push(StatusCode::EARLY_HINTS, &link(1_000)));
         let InterimCounts { passed_on, dropped } = interims.take_counts().expect("some");
         assert!(passed_on > 10 && passed_on + dropped == 100, "{passed_on}");
-        assert!(interims.take().len() <= INTERIM_RESPONSE_BYTES);
+        let bytes = interims.lock().bytes;
+        let written = written(&interims).len();
+        assert!(written == bytes && bytes <= INTERIM_RESPONSE_BYTES, "{written} bytes, counted {bytes}");
+        let of_stream = Interims::default();
+        for _ in 0..100 {
+            of_stream.push(StatusCode::EARLY_HINTS, &link(1_000));
+            let _sent = of_stream.take_for_stream();
+        }
+        assert_eq!(of_stream.take_counts(), Some(InterimCounts { passed_on, dropped }));
     }
 }

@@ -7,32 +7,37 @@
 mod counted;
 mod date;
 mod farewell;
+mod http2;
+mod incoming_body;
 mod local;
+mod stream;
+mod stream_io;
 
 use crate::guarded::{GuardHandle, Guarded, Protocol};
 use crate::head_guard::{HeadLimits, ReadPhase};
 use crate::interim::Interims;
 use crate::tunnel::{PendingTunnel, TunnelReport};
 use crate::violation::FramingViolation;
-use counted::{Counted, InFlight};
+use bytes::Bytes;
+use counted::Counted;
 pub use counted::{CountedBody, CountedFuture};
 use farewell::{answer_request_timeout, linger};
-use flashweir_core::limits::STREAM_SEND_BYTES;
 use http::{Request, Response};
 use http_body::Body;
+use http2::Http2;
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
-use hyper::upgrade::OnUpgrade;
+use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use local::StreamExecutor;
-pub use local::{LocalExecutor, StreamCut};
+pub use incoming_body::{IncomingBody, IncomingBodyError, StreamBody};
+pub use local::LocalExecutor;
 use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
+pub use stream::StreamCut;
+use stream::StreamState;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout};
 
 /// How connections from clients are served.
@@ -56,12 +61,12 @@ pub struct ServeSettings {
 pub struct Server {
     settings: ServeSettings,
     http1: http1::Builder,
-    http2: http2::Builder<StreamExecutor>,
+    http2: h2::server::Builder,
 }
 
-/// One connection as its requests' service sees it.
+/// One connection as the service of one of its requests sees it.
 #[derive(Clone, Debug)]
-pub struct Connection(Rc<ConnectionState>);
+pub struct Connection(Rc<ConnectionState>, Option<Rc<StreamState>>);
 
 #[derive(Debug)]
 struct ConnectionState {
@@ -103,7 +108,7 @@ const READ_BUFFER_MIN: usize = 8_192;
 const HYPER_FIELDS_DEFAULT: usize = 100;
 
 impl Server {
-    /// Prepares hyper with the settings.
+    /// Prepares hyper and h2 with the settings.
     #[must_use]
     pub fn new(settings: ServeSettings) -> Self {
         let mut http1 = http1::Builder::new();
@@ -116,16 +121,7 @@ impl Server {
         if settings.head.fields_max != HYPER_FIELDS_DEFAULT {
             http1.max_headers(settings.head.fields_max);
         }
-        let mut http2 = http2::Builder::new(StreamExecutor);
-        http2
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(settings.http2_streams_max)
-            .enable_connect_protocol()
-            .max_send_buf_size(STREAM_SEND_BYTES)
-            .max_header_list_size(u32::try_from(settings.head.bytes_max).unwrap_or(u32::MAX))
-            .keep_alive_interval(settings.http2_ping_after)
-            .keep_alive_timeout(settings.http2_ping_after);
-        Self { settings, http1, http2 }
+        Self { settings, http1, http2: http2::builder(&settings) }
     }
 
     /// The settings it was made from.
@@ -157,10 +153,9 @@ impl Server {
     ) -> Served
     where
         Io: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Fn(Request<Incoming>, &Connection) -> F,
+        S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
         F: Future<Output = Result<Response<B>, E>> + 'static,
-        B: Body + 'static,
-        B::Data: Send,
+        B: Body<Data = Bytes> + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
         E: Into<Box<dyn StdError + Send + Sync>> + 'static,
     {
@@ -181,11 +176,14 @@ impl Server {
                 }
             },
         };
-        let counted = Counted::new(service, connection.clone());
         let end = match protocol {
-            Ok(Protocol::Http1) => self.serve_http1(io, counted, &connection, drain).await,
+            Ok(Protocol::Http1) => {
+                let counted = Counted::new(service, connection.clone());
+                self.serve_http1(io, counted, &connection, drain).await
+            }
             Ok(Protocol::Http2) => {
-                let mut http2 = self.http2.serve_connection(TokioIo::new(io), counted);
+                let ping_after = self.settings.http2_ping_after;
+                let mut http2 = Http2::new(&self.http2, ping_after, io, service, connection.clone());
                 self.drive(&mut http2, &connection, drain).await
             }
             Err(end) => {
@@ -207,7 +205,7 @@ impl Server {
     ) -> ConnectionEnd
     where
         Io: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Fn(Request<Incoming>, &Connection) -> F,
+        S: Fn(Request<IncomingBody>, &Connection) -> F,
         F: Future<Output = Result<Response<B>, E>> + 'static,
         B: Body + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -282,12 +280,18 @@ impl Server {
 
 impl Connection {
     fn new(guard: GuardHandle) -> Self {
-        Self(Rc::new(ConnectionState {
+        let state = ConnectionState {
             guard,
             requests: Cell::new(0),
             idle_since: Cell::new(Instant::now()),
             tunnel: RefCell::new(None),
-        }))
+        };
+        Self(Rc::new(state), None)
+    }
+
+    /// The same, for the request of one of its streams.
+    fn of_stream(&self, stream: Rc<StreamState>) -> Self {
+        Self(self.0.clone(), Some(stream))
     }
 
     /// Requests received on this connection so far, the current one included.
@@ -308,34 +312,33 @@ impl Connection {
         self.0.guard.violation()
     }
 
-    /// Interim responses to the request in progress, where the client speaks HTTP/1.1.
+    /// Interim responses to the request in progress.
     #[must_use]
-    pub fn interims(&self) -> Option<&Interims> {
-        (!self.0.guard.is_http2()).then(|| self.0.guard.interims())
+    pub fn interims(&self) -> &Interims {
+        self.1.as_ref().map_or_else(|| self.0.guard.interims(), |stream| &stream.interims)
     }
 
-    /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection becomes
-    /// this tunnel. HTTP/1.1 only.
+    /// What ends the request's stream, if it came in one.
+    #[must_use]
+    pub fn stream_cut(&self) -> Option<StreamCut> {
+        self.1.as_ref().map(|stream| stream.cut.clone())
+    }
+
+    /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection becomes this tunnel. In HTTP/2 once
+    /// a 200 has been sent, and it is the stream that does; it counts as a request in flight, and the others of its connection go on.
     ///
     /// # Errors
     /// The violation found in what the client sent ahead; the tunnel is dropped (and reports so), answer 400.
     pub fn hand_over(&self, tunnel: PendingTunnel) -> Result<(), FramingViolation> {
-        self.0.guard.pass_through()?;
-        *self.0.tunnel.borrow_mut() = Some(tunnel);
-        Ok(())
-    }
-
-    /// The same for one stream of HTTP/2, which `client` will be once the 200 the service is about to return has been sent. It counts as
-    /// a request in flight; the others of its connection go on.
-    pub fn hand_over_stream(&self, client: OnUpgrade, tunnel: PendingTunnel) {
-        let in_flight = InFlight::go_on(self);
-        spawn_local(async move {
-            let _in_flight = in_flight;
-            // Fails where the client has left before.
-            if let Ok(client) = client.await {
-                tunnel.run(TokioIo::new(client), &[]).await;
+        let place = match &self.1 {
+            Some(stream) => &stream.tunnel,
+            None => {
+                self.0.guard.pass_through()?;
+                &self.0.tunnel
             }
-        });
+        };
+        *place.borrow_mut() = Some(tunnel);
+        Ok(())
     }
 
     /// In HTTP/1 the next head may wait behind the requests before it; in HTTP/2 it makes them wait.
@@ -357,7 +360,9 @@ impl Connection {
 }
 
 /// Common interface of HTTP/1 and HTTP/2 connections.
-trait Drive: Future<Output = hyper::Result<()>> + Unpin {
+trait Drive: Future<Output = Result<(), Self::Error>> + Unpin {
+    type Error: Into<Box<dyn StdError + Send + Sync>>;
+
     fn end_gracefully(self: Pin<&mut Self>);
 }
 
@@ -369,23 +374,8 @@ where
     B: Body + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    fn end_gracefully(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
-}
+    type Error = hyper::Error;
 
-impl<I, B, S> Drive for http2::Connection<I, S, StreamExecutor>
-where
-    S: hyper::service::HttpService<Incoming, ResBody = B>,
-    S::Future: 'static,
-    S::Error: Into<Box<dyn StdError + Send + Sync>>,
-    I: hyper::rt::Read + hyper::rt::Write + Unpin,
-    B: Body + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-    Self: Unpin + Future<Output = hyper::Result<()>>,
-    StreamExecutor: hyper::rt::bounds::Http2ServerConnExec<S::Future, B>,
-{
     fn end_gracefully(self: Pin<&mut Self>) {
         self.graceful_shutdown();
     }

@@ -4,10 +4,9 @@
 use super::{http2_head, world};
 use bytes::Bytes;
 use flashweir_http::guarded::Protocol;
-use flashweir_http::serve::Connection;
+use flashweir_http::serve::{Connection, IncomingBody};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Incoming;
 use std::convert::Infallible;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::task::spawn_local;
@@ -26,7 +25,7 @@ async fn talk(data: &[u8]) {
     let (mut client, server_side) = duplex(PIPE_BYTES);
     let served = spawn_local(async move {
         let server = world::server();
-        let service = |request: Request<Incoming>, _: &Connection| answer(request);
+        let service = |request: Request<IncomingBody>, _: &Connection| answer(request);
         server.serve(server.guard(server_side), Some(Protocol::Http2), service, std::future::pending()).await
     });
     let bytes = [PREFACE, SETTINGS, data].concat();
@@ -40,7 +39,7 @@ async fn talk(data: &[u8]) {
     assert_eq!(served.violation, None, "the rules of HTTP/1 are not asked about frames");
 }
 
-async fn answer(request: Request<Incoming>) -> Result<Response<Empty<Bytes>>, Infallible> {
+async fn answer(request: Request<IncomingBody>) -> Result<Response<Empty<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     http2_head::check(head);
     let _ = body.collect().await;

@@ -8,13 +8,12 @@ use bytes::Bytes;
 use flashweir_core::Rng;
 use flashweir_http::fields::{prepare_request, prepare_response, prepare_trailers};
 use flashweir_http::guarded::Protocol;
-use flashweir_http::serve::{Connection, ServeSettings, Server};
+use flashweir_http::serve::{Connection, IncomingBody, ServeSettings, Server};
 use flashweir_http::upstream::{PoolSettings, UpstreamBody, UpstreamSettings, UpstreamShared, Upstreams};
 use http::{Request, Response, StatusCode, Version};
 use http_body::Frame;
 use http_body_util::combinators::MapFrame;
 use http_body_util::{BodyExt as _, Either, Empty};
-use hyper::body::Incoming;
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
@@ -32,7 +31,7 @@ use super::{LIMITS, STRANGER};
 const HANGS_AFTER: Duration = Duration::from_secs(10);
 
 /// The request's body on its way to the upstream.
-type Upload = MapFrame<Incoming, fn(Frame<Bytes>) -> Frame<Bytes>>;
+type Upload = MapFrame<IncomingBody, fn(Frame<Bytes>) -> Frame<Bytes>>;
 /// Body of a client's response.
 type Download = Either<UpstreamBody<Upload>, Empty<Bytes>>;
 
@@ -115,7 +114,7 @@ fn settings(address: SocketAddr) -> UpstreamSettings {
 /// Forwards one request as the gateway does: the same preparation, the same pool, the same bodies.
 async fn forward(
     way: Way,
-    request: Request<Incoming>,
+    request: Request<IncomingBody>,
     counted: Rc<RefCell<u64>>,
 ) -> Result<Response<Download>, Infallible> {
     let (mut head, body) = request.into_parts();
@@ -152,6 +151,6 @@ type Answering = Pin<Box<dyn Future<Output = Result<Response<Download>, Infallib
 pub(super) fn service(
     way: Way,
     counted: Rc<RefCell<u64>>,
-) -> impl Fn(Request<Incoming>, &Connection) -> Answering {
+) -> impl Fn(Request<IncomingBody>, &Connection) -> Answering {
     move |request, _| Box::pin(forward(Rc::clone(&way), request, Rc::clone(&counted)))
 }

@@ -12,11 +12,11 @@ use flashweir_core::{Instant, limits};
 use flashweir_http::FramingViolation;
 use flashweir_http::fields::prepare_trailers;
 use flashweir_http::rules::judge_http2_trailers;
+use flashweir_http::serve::{IncomingBody, IncomingBodyError};
 use flashweir_runtime::Clock;
 use flashweir_telemetry::UploadCut;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -31,7 +31,7 @@ pub(crate) struct PartialBody(Option<Box<Announced>>);
 struct Announced {
     first: Bytes,
     /// The part of the body that has not arrived yet; none when the body is whole.
-    rest: Option<Incoming>,
+    rest: Option<IncomingBody>,
     trailers: Option<HeaderMap>,
     was_waited_for: bool,
 }
@@ -73,7 +73,7 @@ struct Upload {
 pub(crate) enum UploadError {
     /// It broke off, or its framing is wrong.
     #[error(transparent)]
-    Broken(#[from] hyper::Error),
+    Broken(#[from] IncomingBodyError),
     /// Its trailers say what trailers may not say.
     #[error("the trailers break a rule: {0}")]
     Trailers(FramingViolation),
@@ -92,7 +92,7 @@ pub(super) fn check_trailers(trailers: &mut HeaderMap, most: usize) -> Result<()
 impl PartialBody {
     pub(super) fn new(
         first: Bytes,
-        rest: Option<Incoming>,
+        rest: Option<IncomingBody>,
         trailers: Option<HeaderMap>,
         was_waited_for: bool,
     ) -> Self {
@@ -100,7 +100,7 @@ impl PartialBody {
     }
 
     /// A body of which nothing was read.
-    pub(crate) fn untouched(body: Incoming) -> Self {
+    pub(crate) fn untouched(body: IncomingBody) -> Self {
         if body.is_end_stream() {
             return Self(None);
         }
@@ -129,7 +129,7 @@ impl PartialBody {
     }
 
     /// Takes away what is still to come.
-    pub(crate) fn take_rest(&mut self) -> Option<Incoming> {
+    pub(crate) fn take_rest(&mut self) -> Option<IncomingBody> {
         self.0.as_mut()?.rest.take()
     }
 }
@@ -249,7 +249,7 @@ impl Upload {
 
     fn is_end_stream(&self) -> bool {
         let Announced { first, rest, trailers, .. } = &self.body;
-        let is_rest_over = rest.as_ref().is_none_or(Incoming::is_end_stream);
+        let is_rest_over = rest.as_ref().is_none_or(IncomingBody::is_end_stream);
         self.was_asked_for && first.is_empty() && trailers.is_none() && is_rest_over
     }
 

@@ -4,10 +4,10 @@ use super::body::PartialBody;
 use super::room::{HoldOptions, UploadRoom, UploadTicket};
 use bytes::{Bytes, BytesMut};
 use flashweir_core::{Duration, limits};
+use flashweir_http::serve::IncomingBody;
 use flashweir_runtime::Clock;
 use http::HeaderMap;
 use http_body::{Body as _, Frame};
-use hyper::body::Incoming;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -44,7 +44,7 @@ pub(crate) enum GatherError {
 pub(crate) async fn gather(
     room: &Rc<UploadRoom>,
     clock: Clock,
-    body: Incoming,
+    body: IncomingBody,
     options: GatherOptions,
 ) -> Result<PartialBody, GatherError> {
     let is_unknown = body.size_hint().exact().is_none();
@@ -67,7 +67,7 @@ pub(crate) async fn gather(
 struct Gathering<'a> {
     room: &'a Rc<UploadRoom>,
     clock: Clock,
-    body: Incoming,
+    body: IncomingBody,
     options: GatherOptions,
     first: Part,
     trailers: Option<HeaderMap>,

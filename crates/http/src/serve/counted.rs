@@ -1,6 +1,6 @@
-//! Counts a connection's requests from the service's call to the response body's end.
+//! Counts a connection's requests from the service's call to the response body's end: those of HTTP/1 for hyper.
 
-use super::{Connection, StreamCut, date};
+use super::{Connection, IncomingBody, date};
 use bytes::Buf;
 use http::header::DATE;
 use http::{Request, Response};
@@ -49,13 +49,8 @@ impl<S> Counted<S> {
 }
 
 impl InFlight {
-    fn begin(connection: &Connection) -> Self {
+    pub(super) fn begin(connection: &Connection) -> Self {
         connection.0.requests.set(connection.0.requests.get() + 1);
-        Self::go_on(connection)
-    }
-
-    /// One that has been counted among the requests, and goes on behind its response.
-    pub(super) fn go_on(connection: &Connection) -> Self {
         connection.0.guard.end().begin();
         Self(connection.clone())
     }
@@ -72,7 +67,7 @@ impl Drop for InFlight {
 
 impl<S, F, B, E> Service<Request<Incoming>> for Counted<S>
 where
-    S: Fn(Request<Incoming>, &Connection) -> F,
+    S: Fn(Request<IncomingBody>, &Connection) -> F,
     F: Future<Output = Result<Response<B>, E>>,
     B: Body,
 {
@@ -80,11 +75,9 @@ where
     type Error = E;
     type Future = CountedFuture<F>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        if self.connection.0.guard.is_http2() {
-            request.extensions_mut().insert(StreamCut::of_call());
-        }
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = Some(InFlight::begin(&self.connection));
+        let request = request.map(IncomingBody::Http1);
         CountedFuture { response: (self.service)(request, &self.connection), in_flight }
     }
 }

@@ -2,4 +2,5 @@
 
 mod framing;
 mod serving;
+mod serving_http2;
 mod sockets;

@@ -2,11 +2,13 @@
 
 use crate::FramingViolation;
 use crate::head_guard::HeadLimits;
-use crate::serve::{Connection, ConnectionEnd, ServeSettings, Served, Server};
+use crate::serve::{
+    Connection, ConnectionEnd, IncomingBody, IncomingBodyError, ServeSettings, Served, Server,
+};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Full};
-use hyper::body::Incoming;
+
 use hyper_util::rt::TokioIo;
 use std::rc::Rc;
 use std::time::Duration;
@@ -23,7 +25,7 @@ const SETTINGS: ServeSettings = ServeSettings {
 };
 
 /// Echoes the request body; `/refused` answers without reading it.
-async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+async fn echo(request: Request<IncomingBody>) -> Result<Response<Full<Bytes>>, IncomingBodyError> {
     if request.uri().path() == "/refused" {
         let mut response = Response::new(Full::from("no"));
         *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
@@ -234,7 +236,7 @@ fn a_service_error_closes_without_an_answer() {
         let (mut client, server_side) = duplex(4_096);
         let served = spawn_local(async move {
             let server = Server::new(SETTINGS);
-            let service = |_: Request<Incoming>, _: &Connection| async {
+            let service = |_: Request<IncomingBody>, _: &Connection| async {
                 Err::<Response<Empty<Bytes>>, _>(std::io::Error::other("aborted"))
             };
             server.serve(server.guard(server_side), None, service, std::future::pending()).await

@@ -47,7 +47,7 @@ impl WorkerGroup for ResponseMetrics {
     fn export(copies: &[&Self], scrape: &mut Scrape) {
         let help = "Responses by class of status, refusals included.";
         scrape.counter_set("responses", help, copies, |r| &r.by_class);
-        let help = "Interim responses (1xx) of upstreams to HTTP/1.1 clients.";
+        let help = "Interim responses (1xx) of upstreams to clients of HTTP/1.1 and HTTP/2.";
         scrape.counter_set("responses_interim", help, copies, |r| &r.interims);
         let help = "Request received to last byte sent, completed requests.";
         scrape.histogram("request_duration_seconds", help, copies, |r| &r.duration);

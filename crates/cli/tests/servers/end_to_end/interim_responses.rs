@@ -1,6 +1,6 @@
-//! Interim responses (1xx) reach clients of HTTP/1.1 at once, and no others (RFC 9110 §15.2).
+//! Interim responses (1xx) reach clients of HTTP/1.1 and HTTP/2 at once, and those of HTTP/1.0 never (RFC 9110 §15.2).
 
-use flashweir_testkit::{Client, Connection, Http2Client, Latch, StreamEnd, Upstream, frame};
+use flashweir_testkit::{Client, Connection, Curl, Http2Client, Latch, Upstream, frame};
 
 use crate::end_to_end::support::{before, get};
 
@@ -69,17 +69,48 @@ fn responses_to_pipelined_requests_keep_their_order() {
 }
 
 #[test]
-fn clients_of_other_versions_get_the_final_response_alone() {
+fn streams_of_one_connection_get_their_own_before_the_answer_is_there() {
+    let latch = Latch::new();
+    let upstream = hinting(&latch);
+    let gateway = before(&upstream).start();
+    let mut client = Http2Client::connect(gateway.address());
+    let head: &[(&str, &[u8])] =
+        &[(":method", b"GET"), (":scheme", b"http"), (":path", b"/page"), (":authority", b"a")];
+    client.request(1, head, frame::END_STREAM);
+    client.request(3, head, frame::END_STREAM);
+    let mut heads = [0, 0];
+    for _ in 0..6 {
+        let (stream, _) = client.next_status().expect("an interim response");
+        heads[stream as usize / 2] += 1;
+    }
+    assert_eq!(heads, [3, 3], "three interim responses each while the origin has not answered");
+    latch.open();
+    (0..2).for_each(|_| assert_eq!(client.next_status().expect("an answer").1, 200));
+    gateway.wait_metric("flashweir_responses_interim_total{outcome=\"passed_on\"}", 6.0);
+    gateway.wait_metric("flashweir_requests_completed_total", 2.0);
+}
+
+/// curl reads the fields of the heads, too.
+#[test]
+fn a_client_of_http2_reads_what_the_origin_hinted() {
+    let Some(curl) = Curl::require("a_client_of_http2_reads_what_the_origin_hinted") else { return };
+    let latch = Latch::new();
+    latch.open();
+    let upstream = hinting(&latch);
+    let gateway = before(&upstream).start();
+    let url = format!("http://{}/page", gateway.address());
+    let output = curl.get(&url, &["--http2-prior-knowledge"]);
+    assert_eq!((output.status, output.version.as_str(), output.text().as_str()), (200, "2", "whole"));
+    assert_eq!(output.fields.all("link"), ["</style.css>; rel=preload", "</script.js>"]);
+    assert!(!output.fields.has("x-hop"), "{output:?}");
+}
+
+#[test]
+fn a_client_of_http_1_0_gets_the_final_response_alone() {
     let latch = Latch::new();
     latch.open();
     let upstream = hinting(&latch);
     let gateway = before(&upstream).start();
     let mut old = gateway.connect();
     assert_eq!(old.ask("GET /page HTTP/1.0\r\nHost: a\r\n\r\n").status(), 200);
-    // The HTTP library's server has no way to send one in HTTP/2 either.
-    let mut client = Http2Client::connect(gateway.address());
-    let head: &[(&str, &[u8])] =
-        &[(":method", b"GET"), (":scheme", b"http"), (":path", b"/page"), (":authority", b"a")];
-    client.request(1, head, frame::END_STREAM);
-    assert_eq!(client.outcome(1), StreamEnd::Status(200));
 }

@@ -1,14 +1,14 @@
 //! Behaviour towards clients on real sockets when something goes wrong behind or before the answer.
 
 use crate::head_guard::HeadLimits;
-use crate::serve::{Connection, ServeSettings, Server};
+use crate::serve::{Connection, IncomingBody, ServeSettings, Server};
 use crate::tests::sockets::support::{RawUpstream, read_head, run, settings};
 use crate::upstream::{UpstreamShared, Upstreams};
 use bytes::Bytes;
 use flashweir_core::Rng;
 use http::{Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
+
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -45,11 +45,11 @@ fn an_upstream_that_fails_in_mid_body_never_looks_like_an_end() {
             })
             .await;
             let shared = UpstreamShared::new(settings(&[upstream.address])).unwrap();
-            let upstreams = Rc::new(Upstreams::<Incoming>::new(shared, Rng::new(1)));
+            let upstreams = Rc::new(Upstreams::<IncomingBody>::new(shared, Rng::new(1)));
             let (mut client, accepted) = connect().await;
             spawn_local(async move {
                 let server = server();
-                let service = move |request: Request<Incoming>, _: &Connection| {
+                let service = move |request: Request<IncomingBody>, _: &Connection| {
                     let upstreams = Rc::clone(&upstreams);
                     async move { upstreams.send(request).await }
                 };
@@ -73,7 +73,7 @@ fn a_refusal_reaches_a_client_that_is_still_sending() {
         let (mut client, accepted) = connect().await;
         let served = spawn_local(async move {
             let server = server();
-            let service = |_: Request<Incoming>, _: &Connection| async {
+            let service = |_: Request<IncomingBody>, _: &Connection| async {
                 Ok::<_, io::Error>(Response::builder().status(503).body(Full::<Bytes>::from("no")).unwrap())
             };
             server.serve(server.guard(accepted), None, service, std::future::pending()).await

@@ -3,7 +3,7 @@
 use crate::guarded::Protocol;
 use crate::head_guard::HeadLimits;
 use crate::listen;
-use crate::serve::{Connection, ServeSettings, Server};
+use crate::serve::{Connection, IncomingBody, IncomingBodyError, ServeSettings, Server};
 use crate::tests::sockets::support::{RawUpstream, get, refusing_address, run, settings};
 use crate::tls::{ServerTls, TlsError};
 use crate::upstream::{
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use flashweir_core::Rng;
 use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -93,7 +93,7 @@ async fn serve(tls: Option<Rc<ServerTls>>) -> SocketAddr {
     address
 }
 
-async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+async fn echo(request: Request<IncomingBody>) -> Result<Response<Full<Bytes>>, IncomingBodyError> {
     let status = if request.uri().path() == "/sick" { 503 } else { 200 };
     let version = format!("{:?}", request.version());
     let body = request.into_body().collect().await?.to_bytes();

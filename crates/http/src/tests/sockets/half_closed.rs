@@ -1,13 +1,13 @@
 //! Clients that end their half of the connection while they wait for an answer (RFC 9112 §9.6).
 
 use crate::head_guard::HeadLimits;
-use crate::serve::{Connection, ServeSettings, Served, Server};
+use crate::serve::{Connection, IncomingBody, ServeSettings, Served, Server};
 use crate::tests::sockets::support::run;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::channel::{Channel, Sender};
-use hyper::body::Incoming;
+
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -49,7 +49,7 @@ async fn scene(answers_half_closed: bool) -> Scene {
     }
     let handle = io.handle();
     let served = spawn_local(async move {
-        let service = move |_: Request<Incoming>, _: &Connection| {
+        let service = move |_: Request<IncomingBody>, _: &Connection| {
             let waiting = Rc::clone(&waiting);
             async move {
                 let mut receiver = waiting.take().expect("one request at a time");

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{LocalSet, spawn_local};
 
-pub(crate) type RequestBody = Either<Empty<Bytes>, Full<Bytes>>;
+pub(crate) type IncomingBody = Either<Empty<Bytes>, Full<Bytes>>;
 
 /// Runs a test on one thread, as a worker does, and fails it if it hangs.
 pub(crate) fn run<F: Future>(test: F) -> F::Output {
@@ -87,11 +87,11 @@ pub(crate) fn settings(addresses: &[SocketAddr]) -> UpstreamSettings {
     }
 }
 
-pub(crate) fn upstreams(settings: UpstreamSettings) -> Upstreams<RequestBody> {
+pub(crate) fn upstreams(settings: UpstreamSettings) -> Upstreams<IncomingBody> {
     Upstreams::new(UpstreamShared::new(settings).unwrap(), Rng::new(1))
 }
 
-pub(crate) fn get(path: &str) -> Request<RequestBody> {
+pub(crate) fn get(path: &str) -> Request<IncomingBody> {
     Request::get(path).header("host", "shop.example").body(Either::Left(Empty::new())).unwrap()
 }
 

@@ -2,14 +2,14 @@
 
 use crate::fields::{ClientScheme, Hop, prepare_request, prepare_response};
 use crate::head_guard::HeadLimits;
-use crate::serve::{Connection, ConnectionEnd, ServeSettings, Served, Server};
+use crate::serve::{Connection, ConnectionEnd, IncomingBody, ServeSettings, Served, Server};
 use crate::tests::sockets::support::{RawUpstream, read_head, run, settings, until};
 use crate::tunnel::{PendingTunnel, TunnelEnd, TunnelReport};
 use crate::upstream::{UpstreamShared, Upstreams};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
+
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
@@ -34,7 +34,7 @@ async fn gateway(
     let (accepted, _) = listener.accept().await.unwrap();
     let reports = Reports::default();
     let shared = UpstreamShared::new(settings(&[upstream.address])).unwrap();
-    let upstreams = Rc::new(Upstreams::<Incoming>::new(Arc::clone(&shared), flashweir_core::Rng::new(1)));
+    let upstreams = Rc::new(Upstreams::<IncomingBody>::new(Arc::clone(&shared), flashweir_core::Rng::new(1)));
     let reported = Rc::clone(&reports);
     let served = spawn_local(async move {
         let server = Server::new(ServeSettings {
@@ -44,7 +44,7 @@ async fn gateway(
             http2_streams_max: 1,
             http2_ping_after: Duration::from_secs(5),
         });
-        let service = move |request: Request<Incoming>, connection: &Connection| {
+        let service = move |request: Request<IncomingBody>, connection: &Connection| {
             let (upstreams, connection, reported) =
                 (Rc::clone(&upstreams), connection.clone(), Rc::clone(&reported));
             async move { forward(request, &connection, &upstreams, reported, idle_timeout).await }
@@ -55,9 +55,9 @@ async fn gateway(
 }
 
 async fn forward(
-    request: Request<Incoming>,
+    request: Request<IncomingBody>,
     connection: &Connection,
-    upstreams: &Upstreams<Incoming>,
+    upstreams: &Upstreams<IncomingBody>,
     reports: Reports,
     idle_timeout: Duration,
 ) -> Result<Response<Body>, std::io::Error> {
