@@ -2,9 +2,9 @@
 # User instructions for each proxied request (HTTP/1.1, one kept connection, an answer of 1 KiB), by callgrind: what a worker's
 # thread executes for 3,300 requests less what it does for 300. Unlike times they are the same on a busy machine, within 1 %.
 #
-#   scripts/instructions.sh BINARY...
+#   [HTTP2=1] scripts/instructions.sh BINARY...
 #
-# Prints a line for each binary. The first is also the origin of all.
+# Prints a line for each binary. The first is also the origin of all. With HTTP2=1 the client speaks HTTP/2, one stream after another.
 set -euo pipefail
 few=300 many=3300
 folder=$(mktemp -d)
@@ -29,7 +29,7 @@ instructions() { # BINARY REQUESTS
     running+=("$gateway")
     for _ in $(seq 600); do [ -e "$folder/ready.json" ] && break; sleep .1; done
     listen=$(sed 's/.*"listen":\["\([^"]*\)".*/\1/' "$folder/ready.json")
-    curl -sSfo /dev/null "http://$listen/[1-$2]"
+    curl -sSfo /dev/null ${HTTP2:+--http2-prior-knowledge} "http://$listen/[1-$2]"
     kill "$gateway"
     wait "$gateway"
     sed -n 's/^summary: \([0-9]*\).*/\1/p; s/^totals: \([0-9]*\).*/\1/p' "$folder/counts" | tail -1
