@@ -77,8 +77,8 @@ pub struct Binding {
 impl Binding {
     /// Whether it is a later stage that decides how many get through, and less than nine tenths of this limit were used:
     /// then what is measured is no evidence about this limit. Its planner may learn references, and must not move the limit
-    /// up or down. Moved all the same, it would be anywhere by the time it binds. What this limit itself refuses does not
-    /// matter, for the later stage would refuse it instead; what an earlier stage refuses does not either, for bounds
+    /// up or down. Moved all the same, it would be anywhere by the time it binds. Refusals by this limit itself do not
+    /// matter, because the later stage would refuse these requests instead; refusals by an earlier stage do not either, because bounds
     /// protect the gateway and leave the resource behind it as short as it is.
     #[must_use]
     pub fn is_frozen(&self) -> bool {

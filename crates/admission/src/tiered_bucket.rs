@@ -163,7 +163,7 @@ mod tests {
             bursts in proptest::collection::vec(1u64..5, 1..=TIERS), rate_per_s in 1u64..300, traffic in arrivals(),
         ) {
             let mut tiers: Vec<_> = bursts.iter().map(|&burst| tier(0.0, burst)).collect();
-            // Whose rate it is does not matter.
+            // All rates fill one bucket: it does not matter which tier has the rate.
             tiers[0].rate = Rate::from_milli(rate_per_s * 1_000);
             let last = tiers.len() - 1;
             let mut bucket = TieredBucket::empty(Instant::ZERO, &tiers);

@@ -1,8 +1,8 @@
 //! Active queue management: a link's price, the number of active flows, and flows cut to a fair share.
 //!
 //! Source: Abbas, Nagar, Tawfik and Goulermas, *Pricing and unresponsive flows purging for global rate enhancement* (2010),
-//! with REM (Athuraliya et al., 2001), BLACK (Chatranon et al., 2003) and MINCOUNT (Giroire, 2009) in it. What the paper
-//! says, its errors P-1 to P-10 and their repairs are in `docs/algorithms/purge.md`.
+//! with REM (Athuraliya et al., 2001), BLACK (Chatranon et al., 2003) and MINCOUNT (Giroire, 2009) in it. The paper's
+//! rules, its errors P-1 to P-10 and their repairs are in `docs/algorithms/purge.md`.
 //!
 //! | module | what | paper |
 //! |---|---|---|

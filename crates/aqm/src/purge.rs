@@ -217,7 +217,7 @@ impl Purge {
     }
 
     /// Takes a period whose packets were counted and decided about elsewhere, as by a program in the kernel, and ends it at `now` if it
-    /// lasted for the settings' period at least. What follows is in [`Purge::heavy_flows`] and [`Purge::mark_probability`]. About 100 µs.
+    /// lasted for the settings' period at least. The results are in [`Purge::heavy_flows`] and [`Purge::mark_probability`]. About 100 µs.
     pub fn take_period(&mut self, now: Instant, counted: &CountedPeriod<'_>) {
         counted.sketches.iter().for_each(|residues| self.flows.merge_residues(now, residues));
         for &(flow, bytes) in counted.flows {

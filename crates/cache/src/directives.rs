@@ -1,7 +1,7 @@
 //! `Cache-Control` of a response (RFC 9111 §5.2.2, RFC 5861), read so that doubt is never an allowance.
 //!
 //! Names are compared without regard to case, both forms of an argument are read (token and quoted string), and a directive that is
-//! restricted to some fields (`private="x"`) is taken for the whole, as §5.2.2.4 and §5.2.2.7 let caches do. What cannot be read to
+//! restricted to some fields (`private="x"`) is taken for the whole, as §5.2.2.4 and §5.2.2.7 let caches do. A field that cannot be read to
 //! its end makes the whole answer [doubtful](Directives::is_doubtful).
 
 use core::time::Duration;

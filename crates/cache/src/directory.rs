@@ -65,7 +65,7 @@ pub enum Joined<F> {
     Stored(Arc<Stored>),
     /// Another request is fetching it.
     Waits(Arc<F>),
-    /// It is this request's to fetch. What is stored is stale: it may be asked about, or serve where fetching fails.
+    /// This request is to fetch it. A stored response is stale: it may be revalidated, or served where fetching fails.
     Leads(Lead, Arc<F>, Option<Arc<Stored>>),
     /// No request fetches it, and this one may not.
     Absent(Option<Arc<Stored>>),

@@ -6,7 +6,7 @@
 //! (200, 206, 304 or 416). `docs/cache.md` lists the requirements of RFC 9111, the rule for each, and its test.
 //!
 //! **The store.** Each worker has its own [`Store`], a least-recently-used list with a bound in bytes, which no other thread
-//! touches: a hit takes no lock. What workers share is the [`Directory`]: which responses exist in any store, and which are being
+//! touches: a hit takes no lock. Workers share the [`Directory`]: which responses exist in any store, and which are being
 //! fetched. It is asked on a miss only. A response that another worker has stored is adopted and not fetched again (both stores
 //! then refer to one body), and one flight for each missing document serves the requests of all workers.
 //! Invalidation marks the response itself, which every store sees at its next look.

@@ -128,7 +128,7 @@ impl Opening {
             let rate_rps = host.pending as f64 / span_s;
             host.pending = 0;
             host.current_rps = current * host.current_rps + (1.0 - current) * rate_rps;
-            // What comes in a crowd is not the usual.
+            // The rate in a crowd does not count as usual.
             let is_usual = !pressure.is_crowd
                 && !pressure.hot.contains(&host.key)
                 && open.iter().all(|open| open.key != host.key);

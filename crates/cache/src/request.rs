@@ -153,7 +153,7 @@ pub fn unknown_fields(fields: &HeaderMap, extra: &[HeaderName], hasher: &Hasher6
 
 /// Whether a field needs no place in the key of a response.
 pub(crate) fn may_be_left_out(name: &HeaderName, extra: &[HeaderName]) -> bool {
-    // What makes a request no question for the cache was asked before: this is the length of an empty body.
+    // Requests that bypass the cache were excluded before: this is the length of an empty body.
     is_harmless(name, extra) || *name == CONTENT_LENGTH || *name == RANGE
 }
 

@@ -49,7 +49,7 @@ impl Store {
         request: &HeaderMap,
     ) -> Option<&Arc<Stored>> {
         let variants = self.documents.get_mut(&hash)?;
-        // What was purged or replaced by another worker goes at the first look.
+        // A response that another worker purged or replaced is removed at the first look.
         if variants.iter().any(|stored| stored.is_invalid()) {
             let before = total(variants);
             variants.retain(|stored| !stored.is_invalid());

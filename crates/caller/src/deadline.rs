@@ -8,7 +8,7 @@ use flashweir_core::Duration;
 
 /// The field's name.
 pub const DEADLINE: &str = "flashweir-deadline";
-/// The longest time that is taken: a day. What has longer has no deadline that overload control could use.
+/// The longest deadline that is taken: a day. A longer one is no deadline that overload control could use.
 pub const DEADLINE_MAX: Duration = Duration::from_secs(86_400);
 /// Digits of the longest value.
 const DIGITS_MAX: usize = 8;

@@ -1,6 +1,6 @@
 //! One node as a caller keeps it: its limit, what arrives for it, which requests wait, and whether it answers.
 //!
-//! Requests differ by their rank only. What the shell keeps of a request that waits is `T`; the MAC of the keys is `M`.
+//! Requests differ by their rank only. `T` is the shell's data of a request that waits; `M` is the MAC of the keys.
 //! Cost of a request that is not limited: the average of arrivals (one exponential) and three comparisons.
 
 use crate::OfferedRate;

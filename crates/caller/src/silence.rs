@@ -1,4 +1,4 @@
-//! Whether a node answers at all. What feedback cannot say is that its node is gone; exchanges that end without an answer say it.
+//! Whether a node answers at all. Feedback cannot report that its node is gone; exchanges that end without an answer show it.
 //!
 //! | state | requests | until |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 
 use flashweir_core::{Duration, Instant, Rate};
 
-/// Exchanges without answer that make a silence: one or two may be the fault of their own requests.
+/// Exchanges without answer that make a silence: one or two may be the fault of the requests themselves.
 const UNANSWERED_MIN: u32 = 3;
 /// How long no answer comes in a silence. Longer than a server takes to accept again after a reload; a dead node is noticed in 2 s
 /// with a connect timeout of 1 s.

@@ -308,7 +308,7 @@ fn check_ports(services: &[Service]) -> Result<(), String> {
 impl CopiesFile {
     fn checked(self, most: u32, start_up: Duration) -> Result<CopySettings, String> {
         let command = command("copies.command", self.command)?;
-        // As many as a gateway has upstreams.
+        // At most as many copies as a gateway has upstreams.
         if most as usize > UPSTREAM_ADDRESSES {
             return Err(format!("max is {most}: expected at most {UPSTREAM_ADDRESSES} copies"));
         }

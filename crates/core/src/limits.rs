@@ -1,4 +1,4 @@
-//! Every bound in Flashweir, by name. What is configurable names its default here; the rest is fixed.
+//! Every bound in Flashweir, by name. Configurable bounds have their default here; the others are fixed.
 
 /// Hot-spot table entries (hosts tracked at once); NEWS §4.4 gives no number.
 pub const HOT_SPOT_ENTRIES: usize = 64;
@@ -15,7 +15,7 @@ pub const RATE_CELLS: usize = 960;
 pub const CELLS_PER_WINDOW: usize = 131_072;
 /// Slots of the table that recognises a person's retry after a refusal (16 bytes each).
 pub const REFUSED_ATTEMPTS: usize = 65_536;
-/// URL classes that have a latency reference of their own; further URLs share by hash.
+/// URL classes, each with a separate latency reference; URLs fall into them by hash, so several may share one.
 pub const URL_CLASSES: usize = 1_024;
 /// Decisions each worker remembers for `flashweir explain`.
 pub const DECISIONS_REMEMBERED: usize = 16_384;
@@ -251,7 +251,7 @@ pub const API_KEY_BYTES: usize = 1_024;
 pub const API_KEYS_FILE_BYTES: u64 = 16 << 20;
 /// Hosts longer than a domain name can be (RFC 1035: 253 characters) are distinguished by their beginning.
 pub const HOST_BYTES: usize = 255;
-/// Classes, of all services, that have metrics of their own (about 12 KB each in every worker); the rest shares the last.
+/// Classes, of all services, with separate metrics (about 12 KB each in every worker); all further ones share the last.
 pub const CLASS_SLOTS: usize = 64;
 /// Fields of one response in which an upstream reports its load, bytes; more are ignored.
 pub const LOAD_REPORT_BYTES: usize = 4_096;

@@ -1,7 +1,7 @@
 //! The division of one rate over senders: weighted max-min fairness (water filling).
 //!
 //! A sender that asks for less than its part gets what it asks for; what it leaves is divided among the others by weight, until
-//! every sender has what it asks for or the same rate per unit of weight as all others that do not. What is left when all are
+//! every sender has what it asks for or the same rate per unit of weight as all others that do not. The rate left when all are
 //! content goes to all by weight, so that a sender may ask for more before the next division. Source: Bertsekas and Gallager,
 //! *Data Networks* §6.5.2 (max-min fairness); the paper has no division, its gap is each client's.
 

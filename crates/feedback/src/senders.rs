@@ -5,8 +5,8 @@
 //! A sender that leaves part of its share counts with what it sends, and the others get the rest. Its message names a larger share than
 //! that, so that it may rise before the next division: what such senders do not send is not kept idle for them.
 //!
-//! **A sender that does not cooperate** sends more than its share. What is beyond it is marked ([`Judged::is_over_share`]), for
-//! the ladder to discard before any cooperating sender's requests; what is within it is as good as that of others. The test is a
+//! **A sender that does not cooperate** sends more than its share. The excess is marked ([`Judged::is_over_share`]), for
+//! the ladder to discard before any cooperating sender's requests; requests within the share are treated like those of others. The test is a
 //! leaky bucket (ITU-T I.371) at [`SHARE_TOLERANCE`] times the share, with what a sender may send before it hears of a smaller share.
 //!
 //! Memory: [`limits::FEEDBACK_SENDERS`] senders of about 200 bytes. When all are taken, a further sender shares the
@@ -149,7 +149,7 @@ impl Senders {
         for (sender, (claim, &share)) in self.senders.iter_mut().zip(self.claims.iter().zip(&self.shares)) {
             sender.share = Some(sender.headroom(claim, share, unmet));
         }
-        // What a further sender would get: no more than the least of those who are here.
+        // Share of a further sender: no more than an equal part, nor than the rate per unit of weight of senders whose demand is unmet.
         let fair = Rate::from_milli(total.as_milli() / (self.senders.len() as u64 + 1));
         self.newcomer_share = Some(unmet.unwrap_or(fair).min(fair));
     }

@@ -144,7 +144,7 @@ impl Controller {
             self.leader.step_down();
             return Ok(());
         }
-        // What was learned in this term outlasts an API server that was away; after another's term nothing is known of what that one ordered.
+        // Knowledge from this term outlasts an outage of the API server; after another leader's term the orders of that leader are unknown.
         if self.learned_in.replace(term) != Some(term) {
             self.pools = Pools::default();
             self.states.clear();

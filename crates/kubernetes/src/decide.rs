@@ -79,7 +79,7 @@ impl Finding {
         let old = before.iter().find(|condition| condition.kind == ACTIVE);
         let since = old.filter(|old| old.status == status).map_or(now, |old| &old.last_transition_time);
         let is_new = old.is_none_or(|old| old.reason != self.reason());
-        // What is said of one reason may vary from plan to plan, and each write of a status costs the API server one: it is kept.
+        // The message of one reason may vary from plan to plan, and each write of a status costs the API server one: the old message is kept.
         let message = old.filter(|_| !is_new).map_or_else(|| self.message(), |old| old.message.clone());
         let condition = Condition {
             kind: ACTIVE.to_owned(),

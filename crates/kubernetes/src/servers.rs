@@ -17,7 +17,7 @@ pub struct Servers {
 impl Servers {
     /// Takes what the API says: `replicas` that are wanted there, and pods that are `ready`.
     pub fn observe(&mut self, now: Instant, replicas: u32, ready: u32) -> PoolState {
-        // What is there when this begins was ordered at an unknown time: its start-ups are not counted.
+        // Replicas present at the first observation were ordered at an unknown time: their start-ups are not counted.
         let before = self.replicas.replace(replicas).unwrap_or(replicas);
         let more = replicas.saturating_sub(before) as usize;
         let room = KUBERNETES_ORDERS - self.ordered.len();

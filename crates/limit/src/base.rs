@@ -64,7 +64,7 @@ impl Base {
         let mut at_shift = 0.0;
         for age in ages.iter().rev() {
             let to = age.bin.saturating_sub(shift);
-            // What reached a later bin has reached those before it.
+            // A request that reached a later bin has reached those before it.
             self.reach(to + 1..end, reached);
             (end, reached) = (to + 1, reached + age.net as f32);
             self.ended[to] += age.completed as f32;

@@ -109,7 +109,7 @@ impl Counts {
         self.expected.iter_mut().zip(&other.expected).for_each(|(sum, expected)| *sum += expected);
     }
 
-    /// Counts all of it for less. What is next to nothing becomes nothing: arithmetic on subnormal numbers takes many times as long.
+    /// Scales all counts by `part`. Counts next to zero become zero: arithmetic on subnormal numbers takes many times as long.
     pub(crate) fn fade(&mut self, part: f32) {
         let faded = |count: f32| if (count * part).abs() < NOTHING { 0.0 } else { count * part };
         self.completed = faded(self.completed);
@@ -307,7 +307,7 @@ impl Evidence {
         for age in class.ages.iter().filter(|age| age.net != 0) {
             class.base.add_expected(age.bin, age.net as f32, &mut tick.expected);
         }
-        // What is expected by the prior alone is no expectation.
+        // An expectation from the prior alone does not count.
         if class.base.weight >= few {
             let part = libm::exp(-f64::from(completed) / first);
             class.lately = class.lately * part + f64::from(completed);
@@ -317,7 +317,7 @@ impl Evidence {
             + f64::from(completed + 0.02 * class.in_flight);
         if class.base.weight >= few && !class.is_long {
             self.tick.add(&tick);
-            // What a young base was learned from says nothing but that it is so at this number in flight.
+            // Completions from which a new base was learned only show that it holds at this number in flight.
             if !is_new || shift > 0 {
                 self.fresh.add(&tick);
             }
@@ -384,7 +384,7 @@ impl Evidence {
         })
     }
 
-    /// Tells long classes from short ones: those whose requests take longer than `bound_s` while requests of others come back within a third of it,
+    /// Separates long classes from short ones: those whose requests take longer than `bound_s` while requests of others come back within a third of it,
     /// about as soon as always. Requests of long classes hold no place. Returns whether that changed.
     pub(crate) fn find_long(&mut self, bound_s: f64, scale: f64, is_busy: bool) -> bool {
         let are_others_short = self.has_short(bound_s, scale);

@@ -201,7 +201,7 @@ impl Learner {
             let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
             self.long_usual += (f64::from(tick.long) - self.long_usual) * part;
         }
-        // As many as there are in calm, and two standard deviations of such a number.
+        // The number of long requests in calm, and two standard deviations of such a number.
         let long_most = self.long_usual + 2.0 * libm::sqrt(self.long_usual);
         self.learned.long_limit = is_crowd.then_some((long_most + 0.5) as u32);
         // Where the limit binds and nothing shows that it should, soon.

@@ -51,7 +51,7 @@ pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Re
         for _ in 0..concurrency {
             all.spawn(Arc::clone(&loops).ask_for_ever());
         }
-        // The end of the time is the only way out: the loops have none of their own.
+        // The loops never end by themselves: the measurement ends them when its time is over.
         tokio::time::sleep_until((loops.started + duration).into()).await;
         all.shutdown().await;
     });

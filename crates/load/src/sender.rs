@@ -74,7 +74,7 @@ impl Sender {
     /// Takes up all people of this thread's share, then waits until the last one has left.
     pub(crate) async fn send_all(self: Arc<Self>) -> io::Result<()> {
         let ended = self.take_up_all().await;
-        // Those who think or wait begin nothing any more; those under way end with their timeout.
+        // People who think or wait begin no further request; requests under way end with their timeout.
         self.waiting.close();
         while self.people.load(Ordering::Relaxed) > 0 {
             self.alarm.wait_until(Instant::now() + LOOK_AT_STOP).await?;

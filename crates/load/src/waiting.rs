@@ -1,4 +1,4 @@
-//! People who think, or wait to try again: each wakes at a moment of their own.
+//! People who think, or wait to try again: each wakes at a separate moment.
 
 use crate::alarm::Alarm;
 use std::cmp::{Ordering, Reverse};
@@ -36,7 +36,7 @@ struct Sleeper {
 pub(crate) enum NotWaited {
     /// The run ends.
     Closed,
-    /// As many wait already as may.
+    /// The maximum number of people wait already.
     Full,
 }
 

@@ -63,7 +63,7 @@ impl<const N: usize> SpaceSaving<N> {
         self.keys[..self.used].iter().copied().zip(self.hits[..self.used].iter().copied())
     }
 
-    /// Scales every count by `numerator` / 65,536: 32,768 halves them. What was busy long ago then makes room.
+    /// Scales every count by `numerator` / 65,536: 32,768 halves them. Keys that were busy long ago then make room.
     pub fn scale(&mut self, numerator: u32) {
         for hits in &mut self.hits[..self.used] {
             *hits = ((u128::from(*hits) * u128::from(numerator)) >> 16) as u64;

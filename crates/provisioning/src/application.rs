@@ -96,7 +96,7 @@ pub(crate) struct EbbNeed {
 }
 
 impl Need {
-    /// Forgets the demand that has passed: for a pool that is short. What it wants stays, for what the others leave.
+    /// Forgets the demand that has passed: for a pool that is short. `wanted` stays, for servers that the others leave.
     pub(crate) fn give_up_the_past(&mut self) {
         if let Some(ebb) = self.after_ebb.filter(|ebb| ebb.is_certain) {
             self.plan_for(ebb);
@@ -352,7 +352,7 @@ impl Application {
         self.correction = 1.0 + (self.correction - 1.0) * forgotten;
         let is_complete = self.pool.is_some_and(|pool| pool.starting == 0 && pool.ready >= planned);
         self.complete_since = is_complete.then(|| self.complete_since.unwrap_or(now));
-        // What the panic window counts has to be of the time in which all servers were up.
+        // The panic window must lie wholly in the time in which all servers were up.
         let is_judged =
             self.complete_since.is_some_and(|since| now.saturating_since(since) > windows.panic + interval);
         let needed = f64::from(asked) * self.correction;

@@ -1,6 +1,6 @@
 //! Relief: how many servers and sentries each application gets, and how many gateways share one limit. Pure.
 //!
-//! Admission protects in milliseconds; only more servers relieve. What admission refuses is what this crate scales by: its input is
+//! Admission protects in milliseconds; only more servers relieve. This crate scales by the load that admission refuses, too: its input is
 //! the load offered, never the load admitted. [`planner`] puts the parts together behind the seam that all planners have
 //! ([`flashweir_admission::Planner`]): samples in, a plan with its explanation out. The rules and what was
 //! measured: docs/algorithms/provisioning.md.

@@ -125,7 +125,7 @@ impl ProvisioningPlanner {
             .map(|(place, ((_, policy), need))| Claim {
                 curve: &curves[place],
                 current: planned[place],
-                // What is not known is not moved.
+                // An application whose need is unknown keeps its servers.
                 servers_min: if need.needed.is_none() {
                     planned[place].max(policy.servers_min)
                 } else {

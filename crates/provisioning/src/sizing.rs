@@ -93,6 +93,6 @@ pub(crate) fn revenue_per_server_s(policy: &ApplicationPolicy, demand: &Demand, 
         revenue += rate * value.revenue;
         work_s += rate * demand.service(class).map_or(0.0, |(mean_s, _)| mean_s);
     }
-    // What is not known may be worth much.
+    // Without known service times the servers may be worth much.
     if work_s > 0.0 { revenue / work_s } else { f64::INFINITY }
 }

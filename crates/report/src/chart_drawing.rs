@@ -192,7 +192,7 @@ fn place_labels<'a>(markers: &'a [Marker], x: &Scale) -> Vec<Label<'a>> {
                 taken.push(Vec::new());
             }
             taken[row].push((from, to));
-            // A chart with so many markers that this overflows could not be read or held in memory anyway.
+            // A chart with enough markers to overflow this could not be read or held in memory anyway.
             Label { text: &marker.label, x: at, row: i32::try_from(row).unwrap_or(i32::MAX), leftwards }
         })
         .collect()

@@ -108,7 +108,7 @@ fn tcp(file: &File) -> TcpSettings {
     TcpSettings { ecn: file.links.iter().any(|link| link.ecn), ..tcp }
 }
 
-/// Where the people of each class sit, and the way they take. What a class does not say is as for the class before.
+/// Client groups and paths of the classes. A class without `clients` or `server` has those of the class before.
 fn paths(
     classes: &[ClassFile],
     nodes: &Nodes,

@@ -62,7 +62,7 @@ impl Sheet {
 }
 
 impl Line {
-    /// Whether the mean lies in the accepted range, if there is one. What could not be measured does not.
+    /// Whether the mean lies in the accepted range, if there is one. A mean that could not be measured does not.
     #[must_use]
     pub fn is_ok(&self) -> Option<bool> {
         let range = self.accepted.as_ref()?;

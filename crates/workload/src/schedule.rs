@@ -26,7 +26,7 @@ pub struct Share {
 
 /// When each person of each class comes, decided by the streams and the seed alone.
 ///
-/// The streams draw from generators of their own, so changing one leaves the others' people where they were.
+/// Each stream draws from its own generator, so changing one leaves the others' people where they were.
 /// Nothing is held in memory: each walk through it draws it again.
 ///
 /// ```

@@ -21,7 +21,7 @@
 //! the last minute: it may be an undeclared proxy, and there is no other client to protect. The caller leaves out what it exempts.
 //!
 //! **How long**: `LISTED_FOR` the first time, twice as long each time it follows, up to 64 times; for each [`FORGIVEN_AFTER`] without, one
-//! doubling is forgotten. What a source did before it was listed is forgotten at once: the first connection after is judged like any other.
+//! doubling is forgotten. The past of a source before its listing is forgotten at once: the first connection after is judged like any other.
 //! **Recovery**: [`Impatience::is_short`] is false [`CALM_AFTER`] after the last refusal of any client; then no listing is to have effect.
 //!
 //! Why not count early returns one by one: requests of one source on several connections do not say which client they are of, and a

@@ -3,7 +3,7 @@
 //! **Decides** for each request whether it is served in its place or from what others leave, **from** what requests cost
 //! the service, by person and by [`Sign`]. No request is refused here: a demotion is an order of service.
 //!
-//! * A *person* is a client that behaves like one (`evidence`). Persons are claimants of their own: a crawler that looks like a browser
+//! * A *person* is a client that behaves like one (`evidence`). Persons are separate claimants: a crawler that looks like a browser
 //!   does not drag that browser's users down, and an office behind one address is as many claimants as it has people.
 //! * Clients without evidence are judged by what they have in common. One that comes from ten thousand addresses, each polite by
 //!   itself, still has one TLS fingerprint, one family of URLs, a few user agents, or no session at all.

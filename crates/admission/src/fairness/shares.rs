@@ -239,7 +239,7 @@ impl Counts {
         self.period_began = now;
         let averaging_s = settings.averaging.as_secs_f64().max(1e-3);
         let active = self.people.distinct(now);
-        // What came before counting began is not known: the mean of what has been.
+        // The load before counting began is unknown and taken as the mean since then.
         let counted_s = now.saturating_since(self.began).as_secs_f64();
         let rate_of_one = 1.0 / (averaging_s * (1.0 - libm::exp(-counted_s / averaging_s))).max(1e-6);
         let Totals { requests, offered_us, admitted_us, of_people_us, page_views, .. } = self.totals;

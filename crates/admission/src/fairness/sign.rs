@@ -36,7 +36,7 @@ impl Sign {
         Self::SessionAge,
     ];
 
-    /// Whether it names one place on the network. What the other signs have in common is a kind of software or of request, which
+    /// Whether it names one place on the network. The other signs name a kind of software or of request, which
     /// people may share with a crawler.
     #[must_use]
     pub const fn is_place(self) -> bool {

@@ -235,8 +235,8 @@ impl Detector {
             self.each_signal(measured, |signal, measured| signal.learn_noise(measured, span));
         }
         if !is_worse {
-            // What is usual is what it is at the usual demand: learned from a surge, it would follow a crowd that
-            // comes slowly enough, and call it carried.
+            // The usual value is that at the usual demand: learned from a surge, it would follow a crowd that
+            // grows slowly enough, and count it as carried.
             if !has_risen {
                 self.each_signal(measured, |signal, measured| signal.learn(measured, span));
             }

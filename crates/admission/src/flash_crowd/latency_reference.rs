@@ -21,8 +21,8 @@
 //!
 //! Until a class has seen eight responses, they are compared with the median of the whole service: on a site of many
 //! pages most have not been seen so often, and a crowd would hide among them. That a page may be slower than most by
-//! nature does no harm, for it is the fastest tenth of all scores that is judged. Those first eight a class learns in
-//! any state: a crowd usually comes to a new page.
+//! nature does no harm, for it is the fastest tenth of all scores that is judged. A class learns from its first eight
+//! responses in any state: a crowd usually comes to a new page.
 //! Memory: 9 bytes for each of 1,024 classes. Cost: one multiplication and one look-up.
 
 use super::sample::{LatencyCell, Response, UNCLASSED};

@@ -388,7 +388,7 @@ fn backlog_s(measured: &Measurement) -> f64 {
     grows_rps.max(0.0) * measured.span_s / measured.completed_rps.max(FLOOR_RPS)
 }
 
-/// Whether much less comes out than goes in. Who has left is not missing: what they asked for no longer waits.
+/// Whether much less comes out than goes in. Requests whose clients have left are not missing: they no longer wait.
 fn falls_behind(measured: &Measurement) -> bool {
     let admitted = measured.entered_rps * measured.span_s;
     let missing = admitted - (measured.completed_rps + measured.unfinished_rps) * measured.span_s;
@@ -413,7 +413,7 @@ fn brings_nothing(measured: &Measurement) -> bool {
     measured.completed_rps <= SHORTFALL * measured.entered_rps
 }
 
-/// Whether there is a wait that will not be gone soon. Only of a link: who leaves an origin leaves it the work.
+/// Whether there is a wait that will not be gone soon. Only for a link: a client that leaves an origin leaves its work there.
 fn is_standing(measured: &Measurement) -> bool {
     measured.judges_delivery && measured.excess_s >= STANDING_S && !drains_by_itself(measured)
 }

@@ -49,7 +49,7 @@ pub struct Sample {
 pub struct LatencyCell {
     /// Latency class, below [`URL_CLASSES`](flashweir_core::limits::URL_CLASSES), or [`UNCLASSED`].
     pub class: u16,
-    /// The bucket of the latency in microseconds. What is too short to matter shares one: see
+    /// The bucket of the latency in microseconds. Latencies too short to matter share one: see
     /// [`FlashCrowdGate::observe_response`](super::FlashCrowdGate::observe_response).
     pub bucket: u16,
     /// Number of responses.
@@ -114,7 +114,7 @@ pub struct HostCount {
 /// One finished (or, for long transfers, progressing) response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Response {
-    /// When its request was received: tells which limit it was admitted under.
+    /// When its request was received: identifies the limit under which it was admitted.
     pub started: Instant,
     /// Body bytes.
     pub bytes: u64,

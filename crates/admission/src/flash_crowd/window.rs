@@ -1,6 +1,6 @@
 //! The measurement window: what arrived and how responses fared lately.
 //!
-//! Counts and responses have windows of their own. Counts cover at least a second (or one interval), enough
+//! Counts and responses have separate windows. Counts cover at least a second (or one interval), enough
 //! for a rate. Responses cover the *shortest* recent stretch that holds thirty of them and is an interval
 //! long: the fastest tenth of a longer stretch would still be the responses from before the crowd, and the
 //! alarm would wait for them to leave (separate windows: the paper's own future work). After the ceiling moves, only
@@ -262,8 +262,8 @@ impl Window {
         }
     }
 
-    /// Collects the newest responses until there are enough and they span an interval; returns how many. Those observed
-    /// together are taken together, so their order does not matter.
+    /// Collects the newest responses until there are enough and they span an interval; returns their number.
+    /// Responses observed together are taken together, so their order does not matter.
     fn gather(&mut self, now: Instant, evidence_from: Instant) -> usize {
         self.scores.clear();
         self.rates.clear();

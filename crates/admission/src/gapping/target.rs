@@ -53,13 +53,13 @@ pub enum Reason {
 /// Outcomes of the requests to one upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// That arrived (offered).
+    /// Requests that arrived (offered).
     pub offered: u64,
-    /// That were sent, after waiting or at once.
+    /// Requests that were sent, after waiting or at once.
     pub sent: u64,
-    /// That were refused here (shed), after waiting or at once.
+    /// Requests that were refused here (shed), after waiting or at once.
     pub refused: u64,
-    /// Whose callers gave up while they waited.
+    /// Requests that their callers abandoned while they waited.
     pub withdrawn: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Whether a backlog grows because the origin cannot keep up, seen from what comes and what is completed alone.
 //!
 //! A backlog that grows is no proof: before an origin that takes half a second for each request and any number of them at once, it grows
-//! for half a second after each step of the load. What grows there is not the time that requests take. That time is measured without
+//! for half a second after each step of the load. The time that requests take does not grow there. That time is measured without
 //! marking any request: it is how long ago as much had arrived as is completed by now. At an origin of capacity C with arrivals of
 //! λ > C it rises by `1 − C / λ` seconds in a second; where the origin keeps up it rises only while its own response time does.
 

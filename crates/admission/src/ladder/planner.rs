@@ -180,8 +180,8 @@ impl LadderPlanner {
         Some((from_rank, Rate::from_per_second(rate_rps)))
     }
 
-    /// The rungs, once the sentry has known the origin for long enough that its numbers are not those of its first requests. What it
-    /// forgets during an experiment stays as it was.
+    /// The rungs, once the sentry has known the origin for long enough that its numbers are not those of its first requests. Numbers
+    /// that it forgets during an experiment stay as they were.
     fn known_rungs(&mut self, now: Instant, input: &LadderInput) -> Option<Rungs> {
         if let Some(rungs) = input.rungs.clone().filter(|_| input.capacity_rps > 0.0) {
             self.rungs = Some(rungs);
@@ -296,8 +296,9 @@ mod tests {
     const RUNG: Rung = Rung { abatement: 20_000, onset: 320_000, discard: 560_000 };
     const REFERENCE_US: f64 = 170_000.0;
 
-    /// An origin of 100 requests a second without chance, and senders that keep to the rate 200 ms late. What is offered, of
-    /// which `important_rps` is rank 0, and how far counted completions are off. The rates asked for and the levels, each 100 ms.
+    /// Simulates an origin of 100 requests a second without chance, and senders that keep to the rate 200 ms late. `offered_rps` is
+    /// the rate offered in each tick, of which `important_rps` is rank 0; counted completions are off by the factor `error`. Returns the
+    /// rate asked for and the level, each 100 ms.
     fn loop_of(
         offered_rps: impl Fn(usize) -> f64,
         important_rps: f64,

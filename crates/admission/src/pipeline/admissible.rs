@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The ranks of a service fill its part from the most important down, so rank r can use what ranks 0…r are offered, as far as
-//! it fits. The kernel's gate, an upstream node and a waiting room get this with a headroom of their own; no other place
-//! derives it.
+//! it fits. The kernel's gate, an upstream node and a waiting room get this rate, each with its own headroom; no other
+//! place derives it.
 
 use super::StageName;
 use crate::flash_crowd::{self, Limit};

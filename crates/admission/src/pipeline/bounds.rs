@@ -34,7 +34,7 @@ impl Bounds {
             let retry_after = if reason == Reason::Draining { RETRY_AFTER_DRAINING } else { AT_A_BOUND };
             return Err(Shed { reason, retry_after });
         }
-        // What a client over its share cannot fill is left for the others.
+        // The last `1 / OTHERS_PART` of the places is kept from clients over their share.
         let max = if position == Position::OverShare { self.max - self.max / OTHERS_PART } else { self.max };
         match self.in_gateway.take(max) {
             true => Ok(()),

@@ -17,8 +17,9 @@
 //! dropped ends as [`Outcome::Abandoned`].
 //!
 //! *Demand* is counted once, at the door, before any decision: offered, and offered without recognised retries
-//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow. What asks
-//! again for a request that was counted, or for the shell itself, is neither ([`Asking`]); admitted, it takes its shares like others.
+//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow. A
+//! request that is asked again, or that the shell sends for itself, is neither demand nor charged ([`Asking`]); admitted, it takes its
+//! shares like others.
 //!
 //! *Clients' shares* are asked once, before the stages, and give a request its position in its class: `shares` by what each client's
 //! requests took at the origin, [`fairness`](crate::fairness) by what clients that behave alike are offered together.
@@ -199,8 +200,8 @@ impl<T> Pipeline<T> {
         self.stages.flash_crowd.apply(now, plan);
     }
 
-    /// Another policy to compare with that of the flash-crowd stage, with its plan in force, or none. What an earlier candidate
-    /// measured is forgotten.
+    /// Another policy to compare with that of the flash-crowd stage, with its plan in force, or none. Measurements
+    /// of an earlier candidate are discarded.
     pub fn set_flash_crowd_candidate(&mut self, now: Instant, plan: Option<&flash_crowd::Plan>) {
         self.stages.flash_crowd.set_candidate(self.worker, now, plan);
         self.flash_crowd_candidate_mark.advance(&self.ledger, StageName::FlashCrowd);

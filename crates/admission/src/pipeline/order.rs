@@ -271,7 +271,7 @@ impl<T> Pipeline<T> {
         if let Some(sentry) = &mut service.sentry {
             match slot {
                 SlotShare::Taken(permit) => sentry.gate.end(now, permit, ending),
-                // What was answered while the client was waited for was worked on.
+                // The origin worked on a request that it completed while the gateway waited for the client.
                 SlotShare::Paused(paused) if ending.completed => {
                     let permit = sentry.gate.resume(now, paused);
                     sentry.gate.end(now, permit, ending);
@@ -422,7 +422,7 @@ impl<T> Pipeline<T> {
         if self.judged(key) == Judged::Whole {
             self.stages.flash_crowd.entered();
         }
-        // Who asks again has been remembered as refused.
+        // A retry, or a request that is asked again, may be remembered as refused.
         if is_retry || request.asking == Asking::Again {
             self.attempts.forget(request.person_key);
         }
@@ -442,7 +442,7 @@ impl<T> Pipeline<T> {
         let is_over = !is_person && service.shares.is_over(now, request.class, request.client_key);
         match (is_over, demoted) {
             _ if request.asking == Asking::Refresh => (Position::HotSpot, None),
-            // What the client had at the origin is its own doing, and said first.
+            // The client's own share at the origin is the first reason; a demotion by fairness comes second.
             (true, _) => (Position::OverShare, None),
             (false, Some(_)) => (Position::OverShare, demoted),
             (false, None) if is_hot && service.shares.is_short(now) => (Position::HotSpot, None),

@@ -21,8 +21,8 @@ pub enum Asking {
     /// It arrives.
     #[default]
     First,
-    /// It has arrived before and was refused, or gave its turn to another one, and asks once more. What it was counted as
-    /// stands: it is neither demand nor, refused again, a refusal.
+    /// It has arrived before and was refused, or gave its turn to another one, and asks once more. Its first
+    /// count stands: it is neither demand nor, refused again, a refusal.
     Again,
     /// No client sent it: the shell wants a newer copy of what it has. It comes after what clients send.
     Refresh,

@@ -6,7 +6,7 @@
 //!
 //! *Chance.* Clients that ask equally often do not have equally much: of sixteen that ask once a second each, one has twice the
 //! mean in every second second. If each asks at random moments (a Poisson process), the variance of what a lane holds is what it
-//! holds, times what a request takes: [`CHANCE`] standard deviations are allowed beyond that. What a request takes is the mean over
+//! holds, times the time of a request: [`CHANCE`] standard deviations are allowed beyond that. The time of a request is the mean over
 //! all of the class, so that a client's own long requests do not excuse it.
 //!
 //! While the service is not short (few wait, and no request is refused) it makes no difference. A request is counted when it is sent,
@@ -15,7 +15,7 @@
 //!
 //! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Of clients whose
 //! keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it: the time of the others is subtracted from its
-//! count, and the client that comes when the count is 0 gets the lane (Boyer and Moore's majority vote, by weight). So who comes once is
+//! count, and the client that comes when the count is 0 gets the lane (Boyer and Moore's majority vote, by weight). So a client that comes once is
 //! not taken for a greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers only, 8 KiB for a service and worker.
 
 use alloc::boxed::Box;
@@ -46,7 +46,7 @@ pub(super) struct Shares {
 struct Lane {
     /// At the origin, microseconds.
     had_us: u32,
-    /// Whose it is.
+    /// The client that has the lane.
     owner: Owner,
 }
 
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(over(&mut shares, 5_000), [true, false, false, false, false]);
         // Another class has separate shares.
         assert!(!shares.is_over(at(5_000), 1, 1));
-        // What is long ago is forgotten, and a service that is no longer short treats all alike.
+        // Use long ago is forgotten, and a service that is no longer short treats all clients alike.
         serve(&mut shares, 6_000, 16_000, &[(1, 10), (2, 10), (3, 10), (4, 15)]);
         shares.is_short_at(at(16_000));
         assert_eq!(over(&mut shares, 16_000), [false; 5]);

@@ -159,7 +159,7 @@ impl CandidateGate {
     /// `None`: too many are compared already.
     pub fn arrive(&mut self, now: Instant, asked: Asked) -> Option<usize> {
         self.look(now);
-        // What was to be looked at again may outlive its request.
+        // An entry in `due` may outlive its request.
         if self.requests.len().max(self.due.len()) >= CANDIDATE_REQUESTS {
             return None;
         }
@@ -298,7 +298,7 @@ impl CandidateGate {
         let request = &mut self.requests[key];
         let Candidate::LetIn { permit, since, estimated, slowness } = request.candidate else { return };
         let ends = match request.live {
-            // What it really takes will be known.
+            // The live request will show the real time.
             Live::Undecided | Live::LetIn { .. } => return,
             Live::Waits | Live::NotLetIn => estimated,
             Live::Ended { at, took, slowness: live, .. } => {
@@ -314,7 +314,7 @@ impl CandidateGate {
         request.candidate = Candidate::Ended;
         self.looked_at = None;
         let completed = !matches!(request.live, Live::Ended { completed: false, .. });
-        // What is learned of costs comes from what really ran: estimates must not feed themselves.
+        // Costs are learned only from requests that really ran: estimates must not feed themselves.
         let measured_us = (request.cost_us > 0).then_some(request.cost_us);
         self.gate.end(ends, permit, Ending { completed, measured_us, ..Ending::default() });
         self.gate.common.set_free_since(ends);

@@ -7,9 +7,9 @@
 //! not below it: a limit that requests wait for and do not fill would be taken by the learner for an origin that does
 //! no more, and lowered, again and again.
 //!
-//! *Queue.* What more important classes are offered is served first. What is left over is the rate at which a class's
-//! queue moves, and as many may wait as it serves within the time that waiting is worth. Classes worth the same share that by
-//! what they are offered.
+//! *Queue.* Requests of more important classes are served first. The capacity left over is the rate at which a class's
+//! queue moves, and as many may wait as it serves within the time that waiting is worth. Classes worth the same share that rate in
+//! proportion to their offered load.
 
 use super::costs::CostTable;
 use super::ladder::Ladder;
@@ -218,7 +218,7 @@ impl Classes {
         let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
         let worth_it = Duration::from_secs_f64(hold_s);
         let guaranteed_rate = self.guaranteed_rate(service, policy.guaranteed_rate);
-        // What is promised has places, however slow the moment is, and is served in the order in which it comes.
+        // Guaranteed requests have places, however slow the origin is at the moment; an old queue no longer than that is served oldest first.
         let promised = libm::ceil(guaranteed_rate.per_second() * hold_s);
         let (hold_len, hold_for, oldest_first_below) = if service.headroom.is_finite() {
             // A burst of a class of which hardly any request is refused may fill twice the places: what is left of it is answered in time.
@@ -285,8 +285,8 @@ impl Classes {
 
     /// Requests of a class served per second after what more important classes are offered.
     fn left_over_rps(&self, service: &Service, index: usize) -> f64 {
-        // What is completed costs on average what is offered does: in a crowd it is what is let in of it. Costs count
-        // only relative to each other.
+        // Completed requests are taken to cost on average what offered ones do: in a crowd they are the admitted part of them.
+        // Costs count only relative to each other.
         let (mut offered, mut offered_s, mut before_s, mut equal_s, mut equals) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let own = &self.classes[index];
         for (other_index, other) in self.classes.iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! The limit is on the requests in flight of the service, not of a worker: connections are spread over workers
 //! unevenly, and a limit of three cannot be cut into shares. So the count is one atomic number, and so is the number of
-//! those who wait, of each class. What a class is guaranteed is metered once for all gates.
+//! queued requests of each class. The guaranteed rate of a class is metered once for all gates.
 //!
 //! A wake-up must not get lost between a gate that gives a place back and one where a request begins to wait: each of
 //! them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one of them sees.

@@ -476,7 +476,7 @@ impl<T> SentryGate<T> {
     }
 
     pub(super) fn no_room(&self, limit: u32) -> Reason {
-        // What the more important may use beyond this class's own limit is kept for them.
+        // Room beyond this class's own limit is reserved for more important classes.
         let most = self.plan.classes.iter().map(|class| class.limit).max().unwrap_or(limit);
         if limit < most && self.common.in_flight() < most { Reason::Reserved } else { Reason::Capacity }
     }
@@ -556,7 +556,7 @@ impl<T> SentryGate<T> {
         if first != self.first {
             self.first = first;
             self.common.set_first(self.index, first);
-            // Those over their share wait for less than the limit: they do not show that it binds.
+            // Requests over their share wait for the spare limit: they do not show that the limit binds.
             self.in_flight.set_waiting(
                 now,
                 &self.plan,

@@ -44,17 +44,17 @@ pub(super) const fn queues_of(classes: usize) -> usize {
     Position::ALL.len() * classes
 }
 
-/// The queue of those of a class that have this position.
+/// The queue of the requests of a class that have this position.
 pub(super) const fn queue_of(class: usize, position: Position) -> usize {
     Position::ALL.len() * class + position as usize
 }
 
-/// Whose queue this is.
+/// The class of this queue.
 pub(super) const fn class_of(queue: usize) -> usize {
     queue / Position::ALL.len()
 }
 
-/// The position of those who wait in this queue.
+/// The position of the requests in this queue.
 pub(super) const fn position_of(queue: usize) -> Position {
     Position::ALL[queue % Position::ALL.len()]
 }

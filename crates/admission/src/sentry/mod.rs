@@ -14,10 +14,10 @@
 //! marginal request is worth). `deciding` says how the gate decides, with `threshold` (which classes the servers suffice for), `delays`
 //! (how long rounds gather) and `published` (the paper's own policies).
 //!
-//! Without acting: `shadow` (the live policy lets everybody in) and `candidate` (another policy decides beside it, with
+//! Without acting: `shadow` (the live policy admits every request) and `candidate` (another policy decides beside it, with
 //! `candidate_planner`).
 //!
-//! The rule, in short. What is known of the origin is how likely each of a grid of origins is (servers, time alone, contention), by how
+//! The rule, in short. The knowledge of the origin is a probability for each of a grid of origins (servers, time alone, contention), by how
 //! long requests took at each number in flight. The limit is the one worth most under that distribution, in answers in time a second; of
 //! limits worth the same, the lowest. `model` has it whole.
 //!

@@ -1,4 +1,4 @@
-//! How long requests take at the origin relative to each other, and how fast it goes now: what tells how long one that
+//! Relative times of requests at the origin, and its present speed: together they estimate how long a request that
 //! never ran would have taken.
 //!
 //! A request's *cost* is its latency over the *pace*, and the pace is by how much requests of late took longer than
@@ -101,7 +101,7 @@ impl Pace {
         (cost.mean * cost.count + self.known.mean * PRIOR) / (cost.count + PRIOR)
     }
 
-    /// How much what a class takes tells of the pace: where most are new, they tell it together.
+    /// Weight of a class's times as evidence of the pace: where most classes are new, they give it together.
     fn weight(&self, url_class: u16) -> f64 {
         let count = self.costs.get(usize::from(url_class)).map_or(0.0, |cost| cost.count);
         (count / (count + PRIOR)).max(UNKNOWN)

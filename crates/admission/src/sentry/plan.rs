@@ -30,8 +30,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// As many as the origin serves at once; while that is unknown, half of the limit. Never more than any class may have: where there is
-    /// room for clients over their share, there is room for all others.
+    /// Limit for clients over their share: the number that the origin serves at once; while that is unknown, half of the limit. Never more
+    /// than any class may have: where there is room for clients over their share, there is room for all others.
     pub(super) fn spare_limit(&self) -> u32 {
         let knee = match self.knee_milli {
             0 => (self.limit / 2).max(1),

@@ -167,7 +167,7 @@ impl SentryPlanner {
             latency_s: sample.urls.iter().map(|class| class.latency_us as f64 / 1e6).sum(),
             completed: short_completed(sample) as f64,
             waiting_s: sample.waiting_nanos as f64 / 1e9,
-            // What a threshold keeps out is no sign that the limit is met.
+            // Requests refused by a threshold or in a batch are no sign that the limit is met.
             shed: sample.shed.saturating_sub(by_test) as f64,
             failed: sample.failed as f64,
             left_late: sample.left_late as f64,

@@ -236,7 +236,7 @@ mod tests {
         };
         assert_eq!(room(1_000.0), (12, 12));
         assert_eq!(room(200.0), (12, 60));
-        // As long as it may; and four service times, where these are longer.
+        // The longest wait that the class may have; and four service times, where these are longer.
         assert_eq!(room(50.0), (12, 125));
         assert_eq!(room(20.0), (12, 200));
         assert_eq!(room(100_000.0), (1_000, 10));

@@ -48,7 +48,7 @@ const OVERLOAD_S: u64 = 180;
 /// 47 % of it.
 const LOW: [Curve; 3] = [&[(0, 30.0)], &[(0, 30.0)], &[(0, 30.0)]];
 const LOW_S: u64 = 120;
-/// As many as the other study made.
+/// Seeds at least: the number of the other study.
 const SEEDS_LEAST: u32 = 5;
 const MEASURED: &str = "measured";
 const OTHER: &str = "other study";

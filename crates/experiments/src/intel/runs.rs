@@ -80,7 +80,7 @@ impl Runs {
         Row { what: format!("{what} at {rate_rps}/s"), paper, ours: ours.into_iter().collect(), rule }
     }
 
-    /// Puts these runs' values into a column of their own of other runs' row.
+    /// Adds these runs' values to other runs' row as a separate column.
     pub(super) fn beside(&self, mut row: Row, rate_rps: f64, value: impl Fn(&Measured) -> f64) -> Row {
         let column = match self.spacing {
             Spacing::Even => "even spacing",

@@ -1,10 +1,10 @@
 //! The paper's testbed (§8.1), and how the values that it does not give were chosen.
 //!
 //! Given: 2 Mb/s between the routers, the match, 1,000 s before and after its onset, 40 requests a second before and 117 in
-//! the crowd, a decision every 64 s, bystanders at another server with fewer than 20 a second from a machine of their own.
+//! the crowd, a decision every 64 s, bystanders at another server with fewer than 20 a second from a separate machine.
 //! Its six machines with emulated delays are here the 1,000 clients and the link mix of the paper's simulations.
 //!
-//! The page sizes, the bottleneck's buffer and the clients' time limit were chosen by one run *without* NEWS (seed 1, the
+//! The page sizes, the bottleneck's buffer and the clients' time limit were chosen by one run *without* NEWS (seed 1,
 //! a coarser table of the same match), which the paper says loses 60 % of its packets, processes 80 requests a second, lets 22 % time out and
 //! gives the fastest tenth 133 kb/s; the bystanders' delay by their latency before the crowd. The server short of memory
 //! was chosen by its run without NEWS (20 % time out, the fastest tenth at 158 kb/s, 60 % of the link used), and the memory
@@ -181,7 +181,7 @@ impl Simulation for Testbed {
             classes,
             policy: Policy::None,
             requests_in_flight: None,
-            // As many processors as requests at once: what they share is memory, not time.
+            // A processor for each request at once: requests share memory, not processor time.
             server: ServerModel {
                 memory: (self.target == Target::Memory).then_some(MEMORY),
                 ..ServerModel::processor_sharing(SIM_PROCESSORS)

@@ -20,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// Packets to count, ascending; the last are those of a second at 10 Gb/s, 1,000 B each.
 const PACKETS: [usize; 4] = [125_000, 250_000, 500_000, 1_250_000];
-/// As many as the paper's figure has at most.
+/// Flows: the largest number in the paper's figure.
 const FLOWS: u64 = 2_000;
 /// Packets that wait, which BLACK samples from.
 const QUEUE_PACKETS: usize = 250;

@@ -6,7 +6,7 @@ use crate::{ExperimentError, Laboratory, Row, Rule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// As many as the paper made.
+/// Runs at least: the number of the paper.
 const SEEDS_LEAST: u32 = 25;
 /// Of Student's distribution with 24 degrees of freedom: 95 % lie within.
 const STUDENT_95: f64 = 2.064;

@@ -1,7 +1,7 @@
 //! Where a function with one peak has it, from few of its values: the search by Fibonacci's numbers (J. Kiefer, Sequential
 //! minimax search for a maximum, 1953).
 //!
-//! The function is looked at twice inside a stretch of whole numbers. What lies beyond the lower of both cannot be the
+//! The function is looked at twice inside a stretch of whole numbers. The part beyond the lower of both cannot have the
 //! peak; the rest, five eighths of the stretch, has the higher one at one of its two inner points. So each further
 //! value shortens the stretch by three eighths. Noise may lead it astray by as much as it flattens the peak, so that the
 //! value it finds is nearly the best even then.

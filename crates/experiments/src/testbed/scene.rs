@@ -80,7 +80,7 @@ pub enum Server {
 pub enum Beside {
     /// No clients.
     Nobody,
-    /// People who read pages of a server of their own behind the same router.
+    /// People who read pages of a separate server behind the same router.
     Readers {
         /// Per second.
         per_s: f64,

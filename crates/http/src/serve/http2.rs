@@ -28,7 +28,7 @@ const RECEIVE_WINDOW_BYTES: u32 = 1 << 20;
 /// Streams reset by errors of ours that a connection may have in all: beyond it the client provokes them.
 const RESETS_MAX: usize = 1_024;
 
-/// What the h2 crate is told of every connection.
+/// Settings of the h2 crate, the same for every connection of a server.
 pub(super) fn builder(settings: &ServeSettings) -> Builder {
     let mut builder = Builder::new();
     builder

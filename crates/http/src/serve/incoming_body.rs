@@ -1,4 +1,4 @@
-//! Body of a client's request, whichever HTTP it came by.
+//! Body of a client's request, over HTTP/1 or HTTP/2.
 
 use crate::interim::Interims;
 use bytes::Bytes;
@@ -8,8 +8,8 @@ use hyper::body::Incoming;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A request's body as it comes from the client. A client of HTTP/1.1 that asked is told to go on when it is first polled, one of HTTP/2
-/// when nothing has come by then (RFC 9110 §10.1.1).
+/// Body of a request as it arrives from the client. A client that sent `Expect: 100-continue` is sent 100 at the first poll of the body over HTTP/1.1,
+/// and at the first poll that has to wait for data over HTTP/2 (RFC 9110 §10.1.1).
 #[derive(Debug)]
 pub enum IncomingBody {
     /// Read by hyper.

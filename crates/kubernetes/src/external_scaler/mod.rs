@@ -91,7 +91,7 @@ impl ExternalScaler {
         let answers = stream::unfold(state, |(scaler, object, mut changes, told)| async move {
             loop {
                 changes.changed().await.ok()?;
-                // What is not known yet is said when it is.
+                // An object whose replicas are not known yet is reported when they are.
                 let Ok(answer) = scaler.is_active(&object) else { continue };
                 if told != Some(answer.result) {
                     return Some((Ok(answer), (scaler, object, changes, Some(answer.result))));

@@ -117,7 +117,7 @@ impl Election {
     /// The watch has seen the Lease.
     fn hear(&mut self, tries: &mut Tries) {
         let seen = self.seen.borrow_and_update().clone();
-        // What a watch says is late: the holder hears that it has lost the Lease from its next write.
+        // The watch lags: the holder learns from its next write that it has lost the Lease.
         let Some(lease) = seen.filter(|_| self.leader.held().is_none()) else { return };
         self.leader.heard(lease.as_ref());
         let soon = Instant::now();

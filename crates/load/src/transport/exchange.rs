@@ -150,7 +150,7 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
 
     fn end_by_error(&self, error: &io::Error) -> Ended {
         match error.kind() {
-            // What arrived cannot be decrypted; only TLS says this.
+            // The received bytes cannot be decrypted; only TLS reports this error.
             io::ErrorKind::InvalidData => Ended::Broken(ErrorKind::Tls),
             _ if !self.begun => Ended::Unanswered,
             _ => Ended::Broken(ErrorKind::Closed),

@@ -190,7 +190,7 @@ impl ShareLeader {
         let demands = self.demands();
         let wanted = water_filling(self.limit, &demands);
         let used: f64 = self.members.values().map(Member::used_max).sum();
-        // What all together may use more than they do; with those that shrink, none of it before they acknowledge.
+        // The part of the limit that no gateway may be using; a share that shrinks adds to it only when acknowledged.
         let free = (self.limit - used).max(0.0);
         let growth: f64 = self
             .members

@@ -1,7 +1,7 @@
 //! One limit on requests in flight over many gateways: the limit is shared, not multiplied.
 //!
 //! Gateways report ten times a second what they were offered, what they admitted and what is in flight; one of them, the leader, divides
-//! the limit and broadcasts the shares under an epoch. Who leads, and how messages travel, is a shell's (in process, a lease of Kubernetes, NATS).
+//! the limit and broadcasts the shares under an epoch. A shell elects the leader and carries the messages (in process, a lease of Kubernetes, NATS).
 //!
 //! | part | what |
 //! |---|---|

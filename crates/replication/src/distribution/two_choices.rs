@@ -6,7 +6,7 @@
 //!
 //! Why this: there is no stale report in it, so there is no herd at any load, and it needs no report at all. Two choices keep the most loaded
 //! server within O(log log n) of the mean (Mitzenmacher 2001). Several redirectors need not know each other: each spreads its
-//! own part of the documents evenly, and a sum of even parts is even. What they cannot see (load of documents that only one
+//! own part of the documents evenly, and a sum of even parts is even. Load that they cannot see (of documents that only one
 //! server hosts, elsewhere) is left to placement and, slowly, to learned weights.
 //!
 //! Cold start: all counters zero, the first of the two drawn. Failure mode: with unequal shares a server can get at most the part

@@ -238,7 +238,7 @@ impl Ejection {
         if !has_passed {
             out.passing_since = None;
             if outcome == ProbeOutcome::NoConnection {
-                // What it did wrong before is over with that process.
+                // The earlier cause ended with that process.
                 (out.cause, out.until) = (OutCause::Unreachable, Instant::MAX);
             }
             return None;
@@ -409,7 +409,7 @@ mod tests {
                 assert_eq!(ejection.failed(at(0), Failure::Reset, None, &SETTINGS, room), None);
                 assert!(!ejection.found_outlier(at(0), &SETTINGS, room));
             }
-            // What cannot be reached is out all the same: nothing is lost by that.
+            // An unreachable server is ejected all the same: nothing is lost by that.
             let cause = ejection.failed(at(0), Failure::Unreachable, None, &SETTINGS, room);
             assert_eq!(cause, Some(OutCause::Unreachable));
         }

@@ -3,7 +3,7 @@
 use flashweir_core::{Hasher64, Instant};
 
 /// Folds every handled event into 64 bits: same seed, same settings, same code give the same value on every run and
-/// machine, in debug and release. A different value tells that *something* happened differently, however small.
+/// machine, in debug and release. A different value shows that *something* happened differently, however small.
 ///
 /// About 10 ns for each event.
 ///

@@ -56,7 +56,7 @@ pub enum Happening {
     /// A server has a whole request whose answer is [`super::Response::Decided`]: call [`super::Network::respond`] when
     /// it is known.
     RequestReceived {
-        /// Whose request.
+        /// The flow of the request.
         flow: FlowId,
         /// The owner's own name for the flow.
         token: u64,

@@ -53,16 +53,16 @@ pub struct Ecn {
     pub capable: bool,
     /// A router marked this packet (CE).
     pub marked: bool,
-    /// The receiver tells the sender of a mark (ECE).
+    /// The receiver reports a mark to the sender (ECE).
     pub echo: bool,
-    /// The sender tells the receiver that it has slowed down (CWR).
+    /// The sender reports to the receiver that it has slowed down (CWR).
     pub reduced: bool,
 }
 
 /// One packet on the wire. Data is counted in whole segments, as are acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Whose it is; for a packet of a source, the slot is the number of its source.
+    /// Flow of the packet; for a packet of a source, the slot is the number of its source.
     pub flow: FlowId,
     /// Number of the segment (data), or of the packet of its source.
     pub sequence: u32,

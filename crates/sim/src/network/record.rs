@@ -8,7 +8,7 @@ use flashweir_core::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TcpId(pub(super) u16);
 
-/// One request and its response over a connection of their own.
+/// One request and its response over a separate connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowSettings {
     /// From the client to the server and back.

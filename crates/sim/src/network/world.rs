@@ -1,4 +1,4 @@
-//! The network as a whole: what its owner builds and asks. What each event does is in `run`.
+//! The network as a whole, as its owner builds and queries it. The effect of each event is in `run`.
 
 use super::connection::Connection;
 use super::datagrams::{DatagramBooks, DatagramSettings, Source, SourceId};
@@ -244,7 +244,7 @@ impl Network {
         Ok(source)
     }
 
-    /// Tells the owner at `at`, with `token`.
+    /// Wakes the owner at `at`, with `token`.
     ///
     /// # Errors
     /// At the bound on events.

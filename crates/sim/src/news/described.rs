@@ -15,7 +15,7 @@ use flashweir_workload::{ArrivalProcess, Schedule};
 pub(super) fn described(scenario: &Scenario) -> Result<request::Scenario, ScenarioError> {
     let (work, server) = served_by(scenario.server)?;
     let crowd = ClassModel {
-        // Everybody has a page of their own.
+        // Each request is for a different page.
         popularity: Popularity::EachNew,
         sizes: scenario.pages,
         habits: Habits { patience: scenario.patience, ..Habits::default() },

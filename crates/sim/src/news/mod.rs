@@ -1,6 +1,6 @@
 //! Flash crowds packet by packet, with NEWS at the router: the paper's simulations (Chen and Heidemann, §7).
 //!
-//! A thousand clients behind access links of their own ask one pool of servers for small pages through a bottleneck.
+//! A thousand clients, each behind its own access link, ask one pool of servers for small pages through a bottleneck.
 //! The router on the servers' side sees both directions: it measures the rate of every response by time sliding windows,
 //! skipping handshakes, and lets new connections in or drops their SYNs by the very same gate and planner that run in
 //! the gateway. A dropped client tries again, as TCP does. It is a run of the request level ([`crate::request`]) over packets:

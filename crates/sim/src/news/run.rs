@@ -9,7 +9,7 @@ use flashweir_core::{Duration, Instant};
 /// Simulates a flash crowd to the end of its arrivals.
 ///
 /// About one event in 0.1 to 0.5 µs, and 30 to 100 events for each person. Memory: about 1.2 kB for each person who
-/// waits, which without a controller may be everybody the bottleneck cannot carry.
+/// waits, which without a controller may be all the people whom the bottleneck cannot carry.
 ///
 /// # Errors
 /// Settings out of range, by the names of the request level, or more people or packets at once than the simulator's
@@ -20,7 +20,7 @@ use flashweir_core::{Duration, Instant};
 pub fn run(scenario: &Scenario) -> Result<Outcome, NewsError> {
     let request = described(scenario)?;
     let mut simulation = Simulation::new(&request)?;
-    // What happens at the very end belongs to it.
+    // Events at the very end belong to the run.
     simulation.run_until(Instant::from_duration(scenario.length() + Duration::from_nanos(1)))?;
     let bins = scenario.length().as_nanos() / Outcome::BIN.as_nanos();
     Ok(outcome(simulation.finish(), usize::try_from(bins).unwrap_or(usize::MAX)))

@@ -5,7 +5,7 @@
 //! people and gate is a delay, or links with packets: see [`NetworkModel`].
 //!
 //! A try goes: person → (network) → gate → server → (network) → person. A client that gives up hangs up; the gate hears of
-//! it a way through the network later. A run ends when the schedule is over and everybody has left.
+//! it a way through the network later. A run ends when the schedule is over and all people have left.
 //!
 //! ```
 //! use flashweir_core::Duration;

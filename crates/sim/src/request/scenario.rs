@@ -89,7 +89,7 @@ pub struct ScenarioError {
 }
 
 impl ClassModel {
-    /// Everybody asks for one document of 1 kB, once: timeout 2 s, goodput within 1 s, as in the load tool.
+    /// Every client asks for one document of 1 kB, once: timeout 2 s, goodput within 1 s, as in the load tool.
     #[must_use]
     pub fn new(name: impl Into<String>, work: Work) -> Self {
         Self {

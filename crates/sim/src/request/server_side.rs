@@ -130,7 +130,7 @@ impl World<'_> {
         }
     }
 
-    /// The gate learns that a client has gone, and tells the server.
+    /// The gate learns that a client has gone, and informs the server.
     pub(super) fn depart(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         let Some(left) = self.tries.get_mut(attempt) else { return Ok(()) };
         let place = left.place;

@@ -106,10 +106,10 @@ pub(super) struct World<'a> {
 /// A try on its way to the gate, in the service, or on its way back.
 #[derive(Debug)]
 pub(super) struct Try {
-    /// Whose try it is; a visitor who has given it up is not found by this.
+    /// Visitor of the try; a visitor that has given it up is not found by this.
     pub(super) visitor: Id,
     pub(super) asked: Asked,
-    /// Whose request, and which of theirs: decides how much work it is.
+    /// Number of the person; with `request`, the number among their requests, it decides how much work the request is.
     pub(super) person: u64,
     pub(super) request: u64,
     pub(super) cell: super::books::Cell,

@@ -10,8 +10,8 @@
 //! [`Placement`](super::placement::Placement) carries it to the profile's. The gap is given in seconds at the
 //! profile's mean rate: where the rate is twice the mean, everything happens twice as fast, gaps included.
 //!
-//! **Drawing.** A session is the sequence of its requests. Those that are the first of their session are a
-//! Poisson process, and how many follow is independent of when (marking theorem), so neither sessions that end
+//! **Drawing.** A session is the sequence of its requests. First requests of sessions are a
+//! Poisson process, and the number that follows is independent of the time (marking theorem), so neither sessions that end
 //! before their first request nor an event queue is needed: every session in its course asks again exactly one
 //! gap later, hence a first-in-first-out queue of the sessions to be continued is in order of time. It starts
 //! stationary: during the first gap, requests that continue sessions from before the start are drawn as the
@@ -158,7 +158,7 @@ impl SelfSimilarPoints {
         }
     }
 
-    /// Entrances have rate one during the first gap and the rate of first requests afterwards. What is left of
+    /// Entrances have rate one during the first gap and the rate of first requests afterwards. The rest of
     /// an exponential distance at that boundary is exponential again, so it is stretched to the lower rate.
     fn next_entrance(&mut self) -> f64 {
         let distance = self.rng.exponential(1.0);

@@ -201,7 +201,7 @@ fn read(text: &str) -> Option<Pace> {
         ("backoff", Some(bounds)) => {
             let (first, most) = match bounds.split_once('-') {
                 Some((first, most)) => (read_time(first)?, read_time(most)?),
-                // Who names a longer first wait than the usual bound wants no doubling.
+                // A first wait above the usual bound means that the wait does not double.
                 None => read_time(bounds).map(|first| (first, first.max(BACKOFF_MOST)))?,
             };
             (first <= most).then_some(Pace::Backoff { first, most })
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(wait(Some(Duration::ZERO)), Duration::ZERO);
         assert_eq!(wait(None), 5 * SECOND);
         assert_eq!(wait(Some(Duration::MAX)), LONGEST_WAIT);
-        // Those who do not honour it wait as they please.
+        // Clients that do not honour it keep to their own pace.
         let fixed = everybody(Pace::Fixed(SECOND));
         assert_eq!(fixed.wait(Failure::Refused, 9, Some(7 * SECOND), || Rng::new(3)), Some(SECOND));
     }

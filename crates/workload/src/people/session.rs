@@ -35,7 +35,7 @@ pub enum SessionLength {
         /// The mean number; a mean of one or less (or not a number) is exactly one request.
         mean: f64,
     },
-    /// As many as the run has time for: people who stay, as the workers of a closed-loop tool do.
+    /// Requests until the run ends: people who stay, as the workers of a closed-loop tool do.
     Endless,
 }
 

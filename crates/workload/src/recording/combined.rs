@@ -9,7 +9,7 @@ use crate::recording::problem::Defect;
 /// The longest text in brackets that may be a time, bytes: a common one with nanoseconds has 36.
 const TIME_BYTES: usize = 40;
 
-/// Splits one line. What stands before the time (host, user, a virtual host in front) and after the size is
+/// Splits one line. The parts before the time (host, user, a virtual host in front) and after the size are
 /// not looked at. O(length of the line).
 pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
     let (time, rest) = split_time(line)?;

@@ -5,7 +5,7 @@ use crate::recording::problem::Defect;
 use flashweir_core::limits::RECORDED_METHOD_BYTES;
 use std::borrow::Cow;
 
-/// One request of a log. Who made it is never taken over.
+/// One request of a log. The identity of its client is never taken over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     /// When it came.

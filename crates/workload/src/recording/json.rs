@@ -94,7 +94,7 @@ fn push_bounded(byte: u8, text: &mut Vec<u8>) {
     }
 }
 
-/// The text without its escapes. What stands for no character (half of a surrogate pair) becomes U+FFFD.
+/// The text without its escapes. An escape for no character (half of a surrogate pair) becomes U+FFFD.
 fn unescaped(raw: &[u8]) -> Vec<u8> {
     let mut lexer = SliceLexer::new(raw);
     let mut text = Vec::with_capacity(raw.len());

@@ -8,9 +8,9 @@
 //! put into that order. Elsewhere times that step back a little are normal: such a request is played at the latest time seen
 //! above it, and counted ([`Problems::backwards`]), as is a step back of more than an hour anywhere.
 //!
-//! Only `GET` and `HEAD` are kept unless all is asked for: replaying an order orders again. Who asked is never
-//! kept. Compressed logs (gzip, zstd) are decompressed as they are read. Reading is one pass, about 0.5 µs a line of the common format; 20 bytes a
-//! request and each distinct document once stay in memory (bounds: `RECORDED_*` and `LOG_*` in `flashweir_core::limits`).
+//! Only `GET` and `HEAD` are kept unless all is asked for: replaying an order orders again. The identity of
+//! clients is never kept. Compressed logs (gzip, zstd) are decompressed as they are read. Reading is one pass, about 0.5 µs a line of the common format;
+//! 20 bytes a request and each distinct document once stay in memory (bounds: `RECORDED_*` and `LOG_*` in `flashweir_core::limits`).
 //!
 //! The formats are those of [`Format`], recognised by their beginning, and those that a [`Pattern`] describes.
 //!

@@ -1,5 +1,5 @@
 //! The numbers that the rule is set by. Beside them there are the grid of origins, bounds of tables, and what belongs to measuring: of
-//! samples (`measured`, `work`, `pace`). What each does when it is halved or doubled is in the documentation and is printed by
+//! samples (`measured`, `work`, `pace`). The effect of halving or doubling each is in the documentation and is printed by
 //! `cargo bench -p flashweir-sim --bench capacity -- sensitivity`.
 
 macro_rules! constants {

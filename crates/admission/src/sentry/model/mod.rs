@@ -1,8 +1,8 @@
-//! A learner with an explicit model: what is known of the origin is a distribution over origins of one kind.
+//! A learner with an explicit model: its knowledge of the origin is a distribution over origins of one kind.
 //!
 //! *The model.* An origin has c servers, a time that a unit of work takes alone, and a contention κ by which each request in flight slows
-//! all others ([`origins`]). What is remembered are times by number in flight ([`curve`]): they tell which origins are likely, and how
-//! uneven requests are ([`shape`]) tells how many of them would be in time.
+//! all others ([`origins`]). Times by number in flight are remembered ([`curve`]): they show which origins are likely. The
+//! unevenness of requests ([`shape`]) shows how many of them would be in time.
 //!
 //! *The rule* ([`rule`]): the limit is the one that is worth most under that distribution, in work done a second in answers in time; of
 //! limits that are worth the same, the lowest. It goes up by at most a factor of two at once, by half an octave in a crowd and once the
@@ -11,8 +11,8 @@
 //!
 //! *Evidence* is a window in which as many requests were completed as are in flight, and which began late enough after the last move of the
 //! limit that long requests have had time to end, too: in earlier ones the short are over and the long are not, and the origin seems
-//! several times faster than it is. Where no request waits, each number in flight is separate evidence. What is remembered fades with
-//! new evidence, not with time, and ends when windows at one limit say that the origin is another one ([`change`]): then either the number
+//! several times faster than it is. Where no request waits, each number in flight is separate evidence. Remembered times fade with
+//! new evidence, not with time, and are dropped when windows at one limit say that the origin is another one ([`change`]): then either the number
 //! of servers is as it was, or the time alone, or neither.
 //!
 //! *Cost:* a look that closes no window, O(levels seen); one that does, O(origins · levels). *Memory:* bounded by both.

@@ -120,7 +120,7 @@ impl ModelRule {
         if is_stationary && self.calm_s > self.usual_s * (1.0 + look.variation.all) {
             self.learn_freely(look, seen);
         }
-        // Those who were there before the limit moved have gone when the others are as old, on average, as the move.
+        // Requests from before the limit moved count as gone when the mean age in flight is no more than the time since the move.
         let was_settling = self.learned.is_settling;
         self.learned.is_settling &= self.moved_s(look) < look.age_s;
         if self.learned.is_settling {
@@ -213,7 +213,7 @@ impl ModelRule {
         self.curve.fade(libm::exp(-(weight / self.k.memory).min(self.k.window_share)));
     }
 
-    /// As many were completed as are in flight, and more where requests are uneven.
+    /// Whether the window binds and has as many completions as requests in flight, and more where requests are uneven.
     fn is_turned_over(&self, look: &Look) -> bool {
         let open = &self.open;
         let turnover = open.in_flight().max(self.k.enough + look.variation.within);
@@ -346,9 +346,9 @@ impl ModelRule {
         Evidence { in_flight: open.in_flight(), time_s: unit_s * work, work, completed, weight }
     }
 
-    /// Time that a unit of work took, seconds. What was completed after the limit moved was partly begun before, the more the less even
-    /// requests are, and its times are of another limit; how many were completed is not. Where they are even a mean time is the more
-    /// exact.
+    /// Time that a unit of work took, seconds. Some requests that completed after the limit moved began before, the more the less even
+    /// requests are, and their times belong to another limit; the number of completions does not. Where requests are even a mean time is
+    /// more exact.
     fn unit_s(&self, look: &Look) -> f64 {
         let by_little_s = self.open.in_flight_s / self.open.work.max(1e-12);
         let by_times_s = self.open.unit_s(look.variation);

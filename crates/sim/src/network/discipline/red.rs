@@ -20,7 +20,7 @@ pub struct Red {
     pub probability_max: f64,
     /// Weight of one new sample in the average, above 0 and up to 1. The paper's 0.002 remembers 500 packets.
     pub weight: f64,
-    /// Size of a usual packet, bytes: tells how many could have left while the link was idle.
+    /// Size of a usual packet, bytes: gives the number that could have left while the link was idle.
     pub packet_bytes: u16,
     /// Whether packets of senders that understand marks are marked instead of dropped (below the end of the ramp).
     pub marks: bool,

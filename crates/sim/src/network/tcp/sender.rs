@@ -28,7 +28,7 @@ pub(in crate::network) struct Sender {
     barred_until: u32,
     /// No further slowing down for marks before more than this is acknowledged: once for each window.
     slowed_until: u32,
-    /// The next new segment tells the receiver of it.
+    /// The next new segment reports the reduction to the receiver.
     announces_reduction: bool,
     /// The segment whose round trip is being measured, and when it was sent.
     timed: Option<(u32, Instant)>,

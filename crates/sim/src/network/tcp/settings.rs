@@ -28,7 +28,7 @@ pub enum TimeoutFloor {
 pub enum Recovery {
     /// The first only: after many losses in one window the timer soon goes off, and everything is sent again.
     Impatient,
-    /// Every one: one loss is repaired in each round trip, however many there are. What Linux does without SACK.
+    /// Every one: one loss is repaired in each round trip, however many there are. Linux does this without SACK.
     SlowButSteady,
 }
 

@@ -19,8 +19,8 @@ pub(in crate::request) struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// A try begins whose limit ends at `ends_at`; `is_open` tells whether an earlier one is still under way. When an
-    /// event is to be scheduled, if one is. O(1) on average.
+    /// A try begins whose limit ends at `ends_at`; `is_open` returns whether an earlier one is still under way. Returns
+    /// when an event is to be scheduled, if one is. O(1) on average.
     pub(in crate::request) fn begin(
         &mut self,
         ends_at: Instant,

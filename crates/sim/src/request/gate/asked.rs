@@ -16,7 +16,7 @@ pub(in crate::request) struct Asked {
     pub(in crate::request) class: u16,
     pub(in crate::request) document: u32,
     pub(super) host: u32,
-    /// Whose request it is, for fairness among clients.
+    /// Client of the request, for fairness among clients.
     pub(super) client_key: u64,
     /// On which connection it comes: that decides which worker has it.
     pub(super) connection_key: u64,

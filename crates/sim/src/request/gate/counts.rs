@@ -19,7 +19,7 @@ pub struct GateCounts {
     pub left: u64,
 }
 
-/// Everybody's counts, and each class's.
+/// Counts of all requests, and of each class's.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) all: GateCounts,
@@ -60,7 +60,7 @@ impl Ledger {
 
     pub(super) fn change(&mut self, class: u16, change: impl Fn(&mut GateCounts)) {
         change(&mut self.all);
-        // The scenario was checked: everybody is of one of its classes.
+        // The scenario was checked: every request is of one of its classes.
         change(&mut self.classes[usize::from(class)]);
     }
 }

@@ -28,7 +28,7 @@ use flashweir_core::{Instant, Rate};
 /// Which rules let people in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Policy {
-    /// None: everybody is admitted.
+    /// None: every request is admitted.
     #[default]
     None,
     /// The gateway's pipeline, with all stages or with some.

@@ -42,7 +42,7 @@ impl PacketNetwork {
                 return wrong(format_args!("paths[{index}].clients"), problem);
             }
         }
-        // Each class's clients have routes of their own, and a route takes a look at all nodes.
+        // Each class's clients have separate routes, and a route takes a look at all nodes.
         let routes = self.paths.iter().map(|path| self.clients[path.clients].count as usize);
         let routes = routes.fold(0, usize::saturating_add);
         if routes > SIM_CLIENTS {

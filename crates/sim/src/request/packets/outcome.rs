@@ -82,7 +82,7 @@ pub struct DatagramBin {
     pub delivered: u64,
 }
 
-/// How the connections of people's tries ended within one bin, whenever they began. Those that clients gave up are with the
+/// Ends of the connections of people's tries within one bin, whenever they began. Connections that clients gave up are with the
 /// classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionBin {
@@ -90,7 +90,7 @@ pub struct ConnectionBin {
     pub answered: u64,
     /// No SYN was answered.
     pub not_connected: u64,
-    /// One end sent in vain until it gave up.
+    /// One end repeated a segment without an acknowledgement until it gave up.
     pub given_up: u64,
     /// The server's end broke.
     pub reset: u64,

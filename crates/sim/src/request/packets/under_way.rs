@@ -16,7 +16,7 @@ use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
 use flashweir_core::{Duration, Instant, Rng};
 
 /// Bytes of a refusal: a status line, a few fields and a sentence are 420; the rest is what a link carries beside them for a connection
-/// that is opened for one refusal and that the model leaves out (Ethernet, timestamps, acknowledgements of their own).
+/// that is opened for one refusal and that the model leaves out (Ethernet, timestamps, separate acknowledgements).
 pub(in crate::request) const REFUSAL_BYTES: u64 = 600;
 /// A request for a long transfer, bytes.
 const TRANSFER_REQUEST_BYTES: u64 = 300;

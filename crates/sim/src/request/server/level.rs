@@ -15,7 +15,7 @@ pub struct Level {
     pub served: u64,
 }
 
-/// The levels of a run, bin after bin from its start on. What comes after the last bin is left out.
+/// The levels of a run, bin after bin from its start on. Everything after the last bin is left out.
 #[derive(Debug)]
 pub(super) struct Levels {
     bins: Vec<Level>,

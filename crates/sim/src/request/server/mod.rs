@@ -1,6 +1,6 @@
 //! One server: who is in service, who waits, and when the next one is done.
 //!
-//! All requests that are being worked on progress at the same speed, so one clock of *progress* tells when each is
+//! All requests that are being worked on progress at the same speed, so one clock of *progress* shows when each is
 //! done: at the progress it began with plus its work. That clock runs at the speed of one request: full while there
 //! are processors enough, a share of them under processor sharing, slower under a fault or when memory is short, and
 //! it stands while the processors are busy with refusals. A request may first wait for something elsewhere, in service but without a
@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::num::NonZeroU32;
 
-/// The server, with everybody in it.
+/// The server, with all requests in it.
 #[derive(Debug)]
 pub(super) struct Server {
     model: ServerModel,

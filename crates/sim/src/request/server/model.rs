@@ -161,5 +161,5 @@ impl ServerModel {
 
 /// A disk is five orders of magnitude slower than memory.
 const PENALTY_MOST: f64 = 100_000.0;
-/// One more request doubles everybody's work: nothing contends harder and still serves.
+/// One more request doubles the work of all: no server contends harder and still serves.
 const CONTENTION_MOST: f64 = 1.0;
