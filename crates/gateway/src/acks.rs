@@ -44,7 +44,7 @@ const LOOKS_PER_SWEEP: usize = 1_024;
 /// A client that acknowledged nothing for this long is gone in all but name.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
-/// A response whose last byte was handed to hyper.
+/// A response whose last byte was handed to the HTTP library.
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// When its request was sent to the origin.

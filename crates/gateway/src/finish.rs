@@ -1,6 +1,6 @@
 //! The end of a forwarded response: who learns how it went, and whether it says anything about the service.
 //!
-//! A response ends in one of three ways. *Finished*: its last byte was handed to hyper; the request counts as
+//! A response ends in one of three ways. *Finished*: its last byte was handed to the HTTP library; the request counts as
 //! completed and, unless excluded (docs/algorithms/news.md), waits for the client's acknowledgement to be measured.
 //! *Failed*: the upstream broke off; the client's connection is cut, never ended cleanly. *Dropped*: the client went
 //! away; the permit counts it as abandoned and the upstream's connection closes with the body.
@@ -255,7 +255,7 @@ impl Body for ForwardedBody {
             Poll::Pending => watch.wait(),
             Poll::Ready(Some(Ok(frame))) => {
                 watch.receive(frame);
-                // hyper does not ask again once it knows that nothing more comes.
+                // The body is not polled again once it is known that nothing more comes.
                 if this.inner.is_end_stream() {
                     this.watch.take().into_iter().for_each(|watch| watch.finish());
                 } else {

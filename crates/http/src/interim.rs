@@ -30,7 +30,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Waiting {
     heads: Vec<Response<()>>,
-    /// What they take, as bytes of HTTP/1.1.
+    /// Length of `heads` as HTTP/1.1.
     bytes: usize,
     /// Wakes the task of the client's connection, or of its stream.
     waker: Option<Waker>,

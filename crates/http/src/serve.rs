@@ -140,7 +140,7 @@ impl Server {
     ///
     /// `protocol` is what ALPN chose, `None` to find out from the first bytes. `service` is called for each
     /// request with the connection it came on; an error from it closes the connection without an answer.
-    /// A body's `100 Continue` is sent when the service first polls it, never before. When `drain` resolves, no
+    /// A body's `100 Continue` is sent when the service polls it before any of it is there. When `drain` resolves, no
     /// further request is taken and the connection ends once those in flight are done.
     ///
     /// Dropping the future cuts the connection.
@@ -318,7 +318,7 @@ impl Connection {
         self.1.as_ref().map_or_else(|| self.0.guard.interims(), |stream| &stream.interims)
     }
 
-    /// What ends the request's stream, if it came in one.
+    /// Handle that ends the request's stream; none in HTTP/1.
     #[must_use]
     pub fn stream_cut(&self) -> Option<StreamCut> {
         self.1.as_ref().map(|stream| stream.cut.clone())

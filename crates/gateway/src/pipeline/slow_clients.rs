@@ -1,7 +1,7 @@
 //! Clients that take their responses slowly, or send their requests' bodies slowly: their places at the origin go to
 //! others.
 //!
-//! *Downloads.* hyper asks for the next part of a response when the client has taken enough of what came before. A part
+//! *Downloads.* The HTTP library asks for the next part of a response when the client has taken enough of what came before. A part
 //! that is not asked for within [`PATIENCE`] has a client that is slower than the origin; all there is has long left the
 //! origin's processor, or waits in its socket for us. The response goes on as before, only its place is free, for good.
 //!

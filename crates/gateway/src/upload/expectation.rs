@@ -1,6 +1,6 @@
 //! `Expect: 100-continue` from end to end (RFC 9110 §10.1.1): the body of an admitted request waits until its origin wants it.
 //!
-//! The origin's 100 lets hyper ask the client for the body, which is its 100 to the client. An origin that says nothing gets the body after
+//! Clients of HTTP/1.1 only. The origin's 100 lets hyper ask the client for the body, which is its 100 to the client. An origin that says nothing gets the body after
 //! [`AGREEMENT_MAX`], and for [`SILENT_FOR`] none of its service's requests waits again: many servers know no expectations. The client then
 //! owes the beginning of the body before the origin's time for an answer is over.
 

@@ -89,7 +89,7 @@ impl FieldsError {
 /// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields, our own `Flashweir-*`
 /// and spellings of both with underscores removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
 ///
-/// `Expect: 100-continue` is removed: the server half of hyper says 100 to the client as soon as the body is wanted. A caller that can wait
+/// `Expect: 100-continue` is removed: [`serve`](crate::serve) says 100 to the client once the body is wanted. A caller that can wait
 /// for the upstream's own 100 adds it again.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 /// Body of a request as it arrives from the client. A client that sent `Expect: 100-continue` is sent 100 at the first poll of the body over HTTP/1.1,
-/// and at the first poll that has to wait for data over HTTP/2 (RFC 9110 §10.1.1).
+/// and over HTTP/2 if that poll has to wait for data (RFC 9110 §10.1.1).
 #[derive(Debug)]
 pub enum IncomingBody {
     /// Read by hyper.
@@ -20,14 +20,14 @@ pub enum IncomingBody {
     None,
 }
 
-/// What comes on one HTTP/2 stream behind its head.
+/// DATA and trailers of one HTTP/2 stream.
 #[derive(Debug)]
 pub struct StreamBody {
     stream: RecvStream,
-    /// What is left of the length that the client announced; the HTTP/2 library holds it to that.
+    /// Remaining bytes of the length that the client announced; the HTTP/2 library enforces it.
     left: Option<u64>,
     is_data_over: bool,
-    /// Where to say that it may go on, while that has not been said.
+    /// Where a client that waits for 100 is sent one, until it is or the body has begun.
     expects_continue: Option<Interims>,
 }
 
@@ -54,8 +54,8 @@ impl StreamBody {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
         if !self.is_data_over {
             let polled = self.stream.poll_data(cx);
-            if polled.is_pending()
-                && let Some(interims) = self.expects_continue.take()
+            if let Some(interims) = self.expects_continue.take()
+                && polled.is_pending()
             {
                 interims.say_continue();
             }

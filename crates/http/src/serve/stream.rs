@@ -24,7 +24,7 @@ use tokio::task::AbortHandle;
 pub(super) struct StreamState {
     pub(super) cut: StreamCut,
     pub(super) interims: Interims,
-    /// What the stream becomes once its 200 has been sent.
+    /// Tunnel that takes the stream over once its 200 has been sent.
     pub(super) tunnel: RefCell<Option<PendingTunnel>>,
 }
 

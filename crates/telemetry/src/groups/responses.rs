@@ -16,7 +16,7 @@ pub struct ResponseMetrics {
     pub duration: Histogram,
     /// Request received to first byte of the upstream's response, admitted requests.
     pub first_byte: Histogram,
-    /// Request received to refusal handed to hyper.
+    /// Request received to refusal handed to the HTTP library.
     pub refusal_duration: Histogram,
 }
 
