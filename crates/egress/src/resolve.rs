@@ -2,11 +2,11 @@
 
 use crate::target::{Server, Target};
 use flashweir_core::Duration;
+use flashweir_http::dial::look_up_servers;
 use http::Uri;
 use http::uri::Scheme;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Weak;
-use tokio::net::lookup_host;
 use tokio::time::{sleep, timeout};
 
 /// How often names are looked up. The time to live of DNS records is not known here; most are a minute or less.
@@ -36,8 +36,8 @@ pub(crate) async fn resolve(target: &Target, known: &mut Vec<Server>) -> bool {
     for url in &target.config.urls {
         let found: Vec<SocketAddr> = match literal(url) {
             Some(address) => vec![address],
-            None => match timeout(WITHIN, lookup_host((host(url), port(url)))).await {
-                Ok(Ok(addresses)) => addresses.collect(),
+            None => match timeout(WITHIN, look_up_servers(host(url), port(url))).await {
+                Ok(Ok(addresses)) => addresses,
                 Ok(Err(_)) | Err(_) => Vec::new(),
             },
         };

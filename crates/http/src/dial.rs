@@ -121,6 +121,20 @@ pub async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if is_localhost(host) { Ok(with_loopback(found.unwrap_or_default(), port)) } else { found }
 }
 
+/// Addresses of a host each of which is a server by itself. Those of `localhost` are one server, which may listen on one of them only: the one
+/// that accepts a connection, or all while none does.
+///
+/// # Errors
+/// Errors of the resolver.
+pub async fn look_up_servers(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let found = look_up(host, port).await?;
+    if !is_localhost(host) || found.len() < 2 {
+        return Ok(found);
+    }
+    let accepting = connect(&found).await.and_then(|stream| stream.peer_addr());
+    Ok(accepting.map_or(found, |address| vec![address]))
+}
+
 /// Connects to the first of the addresses that accepts.
 ///
 /// # Errors
@@ -221,6 +235,10 @@ mod tests {
             };
             let host = Host::new("localhost".to_owned(), listener.local_addr().unwrap().port());
             host.connect().await.unwrap();
+            let address = listener.local_addr().unwrap();
+            assert_eq!(look_up_servers("localhost", address.port()).await.unwrap(), [address]);
+            drop(listener);
+            assert_eq!(look_up_servers("localhost", address.port()).await.unwrap().len(), 2);
         }
     }
 

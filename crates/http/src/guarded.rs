@@ -201,6 +201,11 @@ impl<Io> Guarded<Io> {
         self.handle.clone()
     }
 
+    /// Whether the head being read is that of a HEAD request.
+    pub(crate) fn is_head(&self) -> bool {
+        self.guard.is_head()
+    }
+
     /// The stream itself, to read what no parser shall see.
     pub(crate) fn into_inner(self) -> Io {
         self.io
@@ -402,7 +407,7 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
         }
         if !refused.is_answered {
             refused.is_answered = true;
-            self.own_left = answer(refused.violation, bytes);
+            self.own_left = answer(refused.violation, self.guard.is_head(), bytes);
         }
         Some(self.poll_own(cx).map_ok(|()| bytes.len()))
     }

@@ -98,11 +98,15 @@ enum Chunk {
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
     version: Option<RequestVersion>,
+    /// The method is HEAD.
+    is_head: bool,
     bytes: usize,
     fields: usize,
     empty_lines: usize,
     framing: Framing,
 }
+
+const METHOD_HEAD: &[u8] = b"HEAD ";
 
 impl HeadGuard {
     /// A guard for a new connection. Allocates nothing until a line spans two reads.
@@ -125,6 +129,12 @@ impl HeadGuard {
     #[must_use]
     pub fn heads(&self) -> u64 {
         self.heads
+    }
+
+    /// Whether the request whose head is being read has the method HEAD: its answer has no content (RFC 9110 §9.3.2).
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.head.is_head
     }
 
     /// Follows the next bytes from the client, however they are split.
@@ -167,6 +177,11 @@ impl HeadGuard {
     /// Takes one line, or the start of one, of the head; gives the bytes taken.
     fn head_line(&mut self, rest: &[u8], at: usize, head_start: usize) -> Result<usize, Refusal> {
         let refuse = |violation, keep_len| Refusal { violation, keep_len, place: Place::Head };
+        if self.head.version.is_none() {
+            // Before the line is judged: it may be refused.
+            let line = if self.line.is_empty() { rest } else { &self.line };
+            self.head.is_head = line.starts_with(METHOD_HEAD);
+        }
         let room = self.limits.bytes_max.saturating_sub(self.head.bytes);
         let line_len = memchr::memchr(b'\n', rest).map(|line_feed| line_feed + 1);
         let taken = line_len.unwrap_or(rest.len());
@@ -252,6 +267,7 @@ impl Head {
     fn take_line(&mut self, line: &[u8]) -> Result<Taken, FramingViolation> {
         if self.version.is_none() {
             if !line.is_empty() {
+                self.is_head = line.starts_with(METHOD_HEAD);
                 self.version = Some(judge_request_line(line)?);
                 return Ok(Taken::More);
             }

@@ -5,8 +5,8 @@
 
 use crate::violation::FramingViolation;
 
-/// Answer in bytes, with the date of hyper's; the connection ends after it.
-pub(crate) fn answer(violation: FramingViolation, empty: &[u8]) -> Vec<u8> {
+/// Answer in bytes, with the date of hyper's, and without its text where the method was HEAD; the connection ends after it.
+pub(crate) fn answer(violation: FramingViolation, is_head: bool, empty: &[u8]) -> Vec<u8> {
     let status = match violation {
         FramingViolation::HeadTooLarge | FramingViolation::TooManyFields => {
             "431 Request Header Fields Too Large"
@@ -17,6 +17,7 @@ pub(crate) fn answer(violation: FramingViolation, empty: &[u8]) -> Vec<u8> {
     let mut lines = str::from_utf8(empty).unwrap_or_default().split("\r\n");
     let date = lines.find(|line| line.starts_with("date: ")).unwrap_or_default();
     let length = text.len();
+    let text = if is_head { "" } else { text };
     format!(
         "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\n\
          content-length: {length}\r\nflashweir-error: {name}\r\n{date}\r\n\r\n{text}"
@@ -61,12 +62,14 @@ mod tests {
     #[test]
     fn an_answer_is_as_long_as_it_says() {
         for violation in FramingViolation::ALL {
-            let answer = answer(violation, b"HTTP/1.1 400 Bad Request\r\ndate: now\r\n\r\n");
-            let answer = String::from_utf8(answer).expect("text");
+            let empty = b"HTTP/1.1 400 Bad Request\r\ndate: now\r\n\r\n";
+            let of_head = String::from_utf8(answer(violation, true, empty)).expect("text");
+            let answer = String::from_utf8(answer(violation, false, empty)).expect("text");
             let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
             assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{answer}");
             assert!(head.ends_with("\r\ndate: now"), "{answer}");
             assert!(body.ends_with(".\n") && body.len() > 20, "{answer}");
+            assert_eq!(of_head.strip_suffix("\r\n\r\n"), Some(head), "the same without its text");
         }
     }
 }

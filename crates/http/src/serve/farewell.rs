@@ -10,9 +10,9 @@ use tokio::time::timeout;
 /// connection and the client lose the answer.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 * 1024;
-const REQUEST_TIMEOUT_RESPONSE: &[u8] =
-    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 48\r\n\r\n\
-      The head of the request did not arrive in time.\n";
+const REQUEST_TIMEOUT_HEAD: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 48\r\n\r\n";
+const REQUEST_TIMEOUT_TEXT: &[u8] = b"The head of the request did not arrive in time.\n";
 
 /// Says 408 where that cannot fall into the middle of a response, then closes.
 pub(super) async fn answer_request_timeout<Io>(mut io: Guarded<Io>, guard: &GuardHandle)
@@ -22,7 +22,9 @@ where
     if guard.phase() != ReadPhase::ReadingHead || guard.is_write_blocked() {
         return;
     }
-    if let Ok(Ok(())) = timeout(LINGER, io.write_all(REQUEST_TIMEOUT_RESPONSE)).await {
+    let text = if io.is_head() { &[][..] } else { REQUEST_TIMEOUT_TEXT };
+    let answer = [REQUEST_TIMEOUT_HEAD, text].concat();
+    if let Ok(Ok(())) = timeout(LINGER, io.write_all(&answer)).await {
         let _ = timeout(LINGER, io.shutdown()).await;
         linger(io.into_inner()).await;
     }

@@ -139,6 +139,43 @@ fn heads_over_their_limits_get_431_at_any_split() {
     }
 }
 
+/// RFC 9110 §9.3.2: a client that reads no content would take it for the beginning of the next response.
+#[test]
+fn a_head_request_that_is_refused_or_too_slow_gets_no_content() {
+    let long = format!("HEAD / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "y".repeat(2_000));
+    let many = format!("HEAD / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(20));
+    let no_end = format!("HEAD /{}", "y".repeat(2_000));
+    let heads = [
+        (400, "HEAD / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+        (400, "\r\nHEAD /<a> HTTP/1.1\r\nHost: a\r\n\r\n"),
+        (400, "HEAD / HTTP/1.1\nHost: a\r\n\r\n"),
+        (431, long.as_str()),
+        (431, many.as_str()),
+        (431, no_end.as_str()),
+        (408, "HEAD / HTTP/1.1\r\nHost:"),
+        (408, "HEAD /"),
+    ];
+    for (status, head) in heads {
+        for cut in [0, 20.min(head.len())] {
+            let (answer, _) = run(talk(&[&head.as_bytes()[..cut], &head.as_bytes()[cut..]]));
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{head:?}: {answer:?}");
+            assert!(
+                answer.ends_with("\r\n\r\n") && answer.matches("\r\n\r\n").count() == 1,
+                "{head:?}: {answer:?}"
+            );
+            assert!(
+                answer.contains("\r\ncontent-length: ") && !answer.contains("content-length: 0"),
+                "{answer:?}"
+            );
+        }
+    }
+    let (answer, _) = run(talk(&[
+        b"HEAD /refused HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    ]));
+    assert!(answer.ends_with(".\n"), "the next request is another: {answer:?}");
+}
+
 #[test]
 fn bad_chunks_fail_the_body_and_smuggle_nothing() {
     let bad = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n0\r\n\r\nGET /x HTTP/1.1\r\nHost: a\r\n\r\n";
