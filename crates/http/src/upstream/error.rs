@@ -3,6 +3,7 @@
 use http::StatusCode;
 use std::error::Error as StdError;
 use std::fmt;
+use std::io;
 
 /// The party that caused an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,13 @@ impl UpstreamError {
         cause: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
         Self { kind, upstream: Some(upstream), cause: Some(cause.into()) }
+    }
+
+    /// Whether the upstream refused a connection, as the address of a server does on which it does not listen.
+    pub(crate) fn is_refused(&self) -> bool {
+        let io = self.cause.as_deref().and_then(|cause| cause.downcast_ref::<io::Error>());
+        self.kind == UpstreamErrorKind::Connect
+            && io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused)
     }
 
     /// Classifies an error of hyper's client.

@@ -1,9 +1,11 @@
 //! Sending requests to the upstreams: choice, bounded connections, timeouts, another try where nothing was sent, and one where
-//! a used connection ended under a request that may be carried out twice (`repeat.rs`).
+//! a used connection ended under a request that may be carried out twice (`repeat.rs`). Where all refuse connections, a request waits for one that
+//! restarts (`absence.rs`).
 //!
 //! The choice is `flashweir-replication`'s: two choices on requests in flight, among the servers that its pool calls usable.
 //! [`UpstreamShared`] is one for the process; each worker has its own [`Upstreams`] with its own connections.
 
+mod absence;
 mod closing;
 mod connect;
 mod error;
@@ -30,6 +32,7 @@ pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, Upstre
 
 use crate::guarded::Protocol;
 use crate::interim::Interims;
+use absence::FIRST_WAIT;
 use connect::Target;
 use flashweir_core::Rng;
 use flashweir_replication::Balancer;
@@ -50,7 +53,7 @@ use std::error::Error as StdError;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout_at};
 use tokio_util::either::Either;
 
 /// One worker's connections to the upstreams. `B` is the body type of the requests it sends.
@@ -59,6 +62,7 @@ pub struct Upstreams<B> {
     pools: Box<[Pool<B>]>,
     choices: RefCell<Choices>,
     copy: fn(&B) -> Option<B>,
+    waits: bool,
     counts: Cell<Option<SendCounts>>,
 }
 
@@ -136,7 +140,8 @@ impl<B: RequestBody> Upstreams<B> {
         };
         let pools = (0..settings.addresses.len()).map(pool).collect();
         let choices = Choices { balancer: Balancer::new(settings.addresses.len()), rng };
-        Self { shared, pools, choices: RefCell::new(choices), copy: |_| None, counts: Cell::new(None) }
+        let (choices, counts) = (RefCell::new(choices), Cell::new(None));
+        Self { shared, pools, choices, copy: |_| None, waits: false, counts }
     }
 
     /// The same, with requests sent once more where that is right and `copy` has another body for it: none, or one held whole. Without this,
@@ -144,6 +149,12 @@ impl<B: RequestBody> Upstreams<B> {
     #[must_use]
     pub fn repeating(self, copy: fn(&B) -> Option<B>) -> Self {
         Self { copy, ..self }
+    }
+
+    /// The same, with requests that wait up to a second for servers that all refuse connections: those restart. Without this, none does.
+    #[must_use]
+    pub fn waiting(self) -> Self {
+        Self { waits: true, ..self }
     }
 
     /// The state shared with the other workers.
@@ -205,14 +216,29 @@ impl<B: RequestBody> Upstreams<B> {
         let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
         let mut failed_at: Option<Instant> = None;
-        while tried.count_ones() < ATTEMPTS_MAX || may_try_more(tried, worst.as_ref(), failed_at) {
-            let Some(index) = first.take().or_else(|| self.choose(tried)) else { break };
+        let mut wait = FIRST_WAIT;
+        loop {
+            let may_try = tried.count_ones() < ATTEMPTS_MAX || may_try_more(tried, worst.as_ref(), failed_at);
+            let next = if may_try { first.take().or_else(|| self.choose(tried)) } else { None };
+            let Some(index) = next else {
+                let are_absent = worst.as_ref().is_some_and(UpstreamError::is_refused);
+                if !(self.waits && are_absent && self.shared.may_return()) {
+                    break;
+                }
+                // Boxed, or each request would carry the room for it.
+                Box::pin(sleep(wait)).await;
+                (tried, wait) = (0, wait * 2);
+                continue;
+            };
             tried |= 1 << index;
             let error = match self.send_to(index, &mut outgoing).await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            self.shared.record_failure(index, error.kind, client);
+            // What is tried again after a wait has been recorded.
+            if wait == FIRST_WAIT {
+                self.shared.record_failure(index, error.kind, client);
+            }
             if outgoing.unsent.is_none() {
                 return Err(error);
             }

@@ -3,6 +3,7 @@
 //! The pool of servers (`flashweir-replication`) decides, behind a lock that is taken a few times a second and when something fails. What a
 //! choice needs of it is copied to atomics: a bit and a share for each upstream.
 
+use super::absence::Absence;
 use super::connect::Target;
 use super::error::UpstreamErrorKind;
 use super::repeat_budget::RepeatBudget;
@@ -90,6 +91,7 @@ pub struct UpstreamShared {
     pool: Mutex<ServerPool>,
     /// [`ServerPool::candidates`].
     candidates: AtomicU64,
+    absence: Absence,
     origin: std::time::Instant,
 }
 
@@ -205,7 +207,8 @@ impl UpstreamShared {
         }
         let states = pool.shares().iter().map(|share| UpstreamState::new(*share)).collect();
         let candidates = AtomicU64::new(pool.candidates(now));
-        Ok(Arc::new(Self { settings, tls, targets, states, pool: Mutex::new(pool), candidates, origin }))
+        let (pool, absence) = (Mutex::new(pool), Absence::default());
+        Ok(Arc::new(Self { settings, tls, targets, states, pool, candidates, absence, origin }))
     }
 
     /// The settings it was made from.
@@ -327,6 +330,11 @@ impl UpstreamShared {
         self.update(now, |pool| pool.failed(now, server(index), failure, client));
     }
 
+    /// Every upstream that a request has tried refused a connection. Whether the request may wait for one of them.
+    pub(crate) fn may_return(&self) -> bool {
+        self.absence.goes_on(self.now())
+    }
+
     /// Whether the upstream's budget has room for one more request that is sent once more.
     pub(crate) fn may_repeat(&self, index: usize) -> bool {
         let state = &self.states[index];
@@ -423,6 +431,7 @@ impl InFlight {
         }
         if state.is_doubtful.load(Relaxed) {
             let now = self.shared.now();
+            self.shared.absence.end();
             self.shared.update(now, |pool| pool.succeeded(now, server(self.index)));
         }
     }

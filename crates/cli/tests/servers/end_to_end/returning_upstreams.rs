@@ -62,6 +62,27 @@ fn servers_that_come_are_used_at_once() {
     drop((first, others));
 }
 
+/// Any method waits, for nothing of the request has come to a server; a server that is away for longer than a restart takes is 502 at once.
+#[test]
+fn requests_wait_for_a_server_that_restarts() {
+    let address = reserve_address();
+    let server = start_at(address, "before");
+    let gateway = over(&[address]).start();
+    let mut client = gateway.connect();
+    assert_eq!(client.ask(&get("/")).text(), "before");
+    drop(server);
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody");
+    gateway.wait_metric("flashweir_upstream_retries_total", 2.0);
+    let server = start_at(address, "after");
+    assert_eq!(client.response().text(), "after");
+    drop(server);
+    until("it is gone", USED_WITHIN, || (client.ask(&get("/")).status() == 502).then_some(()));
+    let retries = || gateway.metrics().value("flashweir_upstream_retries_total");
+    let before = retries();
+    assert_eq!(client.ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n").status(), 502);
+    assert_eq!(retries() - before, 1.0, "at once");
+}
+
 #[test]
 fn the_first_server_that_returns_after_all_were_gone_is_used_at_once() {
     let addresses = [reserve_address(), reserve_address(), reserve_address()];

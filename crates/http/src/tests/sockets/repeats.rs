@@ -1,6 +1,6 @@
 //! Which requests are sent once more when an upstream ends a connection under them, and which never are.
 
-use crate::tests::sockets::support::{IncomingBody, RawUpstream, get, read_head, run, settings};
+use crate::tests::sockets::support::{RawUpstream, RequestBody, get, read_head, run, settings};
 use crate::upstream::{SendCounts, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams};
 use bytes::Bytes;
 use flashweir_core::Rng;
@@ -18,26 +18,26 @@ use tokio::net::TcpStream;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /// Every body of these tests is held whole.
-fn copy(body: &IncomingBody) -> Option<IncomingBody> {
+fn copy(body: &RequestBody) -> Option<RequestBody> {
     Some(match body {
         Either::Left(_) => Either::Left(Empty::new()),
         Either::Right(whole) => Either::Right(whole.clone()),
     })
 }
 
-fn repeating(addresses: &[SocketAddr]) -> Upstreams<IncomingBody> {
+fn repeating(addresses: &[SocketAddr]) -> Upstreams<RequestBody> {
     let settings = UpstreamSettings { connections_max: 100, ..settings(addresses) };
     Upstreams::new(UpstreamShared::new(settings).unwrap(), Rng::new(1)).repeating(copy)
 }
 
-fn request(method: Method, body: Option<&'static str>) -> Request<IncomingBody> {
+fn request(method: Method, body: Option<&'static str>) -> Request<RequestBody> {
     let body = body.map_or(Either::Left(Empty::new()), |body| Either::Right(Full::from(body)));
     Request::builder().method(method).uri("/a?b=c").header("host", "shop.example").body(body).unwrap()
 }
 
 async fn status_of(
-    upstreams: &Upstreams<IncomingBody>,
-    request: Request<IncomingBody>,
+    upstreams: &Upstreams<RequestBody>,
+    request: Request<RequestBody>,
 ) -> Result<StatusCode, UpstreamErrorKind> {
     let response = upstreams.send(request).await.map_err(|error| error.kind)?;
     let status = response.status();

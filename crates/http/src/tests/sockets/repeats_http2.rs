@@ -1,7 +1,7 @@
 //! Requests that an HTTP/2 upstream has not begun, by its own words (RFC 9113 §8.7), and those of which it says nothing.
 
 use crate::guarded::Protocol;
-use crate::tests::sockets::support::{IncomingBody, RawUpstream, run, settings};
+use crate::tests::sockets::support::{RawUpstream, RequestBody, run, settings};
 use crate::upstream::{SendCounts, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams};
 use flashweir_core::Rng;
 use http::{Method, Request, StatusCode};
@@ -83,7 +83,7 @@ async fn upstream(second: Second) -> RawUpstream {
     .await
 }
 
-fn copy(body: &IncomingBody) -> Option<IncomingBody> {
+fn copy(body: &RequestBody) -> Option<RequestBody> {
     Some(match body {
         Either::Left(_) => Either::Left(Empty::new()),
         Either::Right(whole) => Either::Right(whole.clone()),
@@ -99,7 +99,7 @@ async fn ask_twice(
     let settings = UpstreamSettings { protocol: Protocol::Http2, ..settings(&[server.address]) };
     let upstreams = Upstreams::new(UpstreamShared::new(settings).unwrap(), Rng::new(1)).repeating(copy);
     let request = |method| {
-        let body: IncomingBody = if method == Method::GET {
+        let body: RequestBody = if method == Method::GET {
             Either::Left(Empty::new())
         } else {
             Either::Right(Full::from("order"))

@@ -12,9 +12,9 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinHandle, JoinSet, LocalSet, spawn_local};
 
-pub(crate) type IncomingBody = Either<Empty<Bytes>, Full<Bytes>>;
+pub(crate) type RequestBody = Either<Empty<Bytes>, Full<Bytes>>;
 
 /// Runs a test on one thread, as a worker does, and fails it if it hangs.
 pub(crate) fn run<F: Future>(test: F) -> F::Output {
@@ -28,6 +28,7 @@ pub(crate) fn run<F: Future>(test: F) -> F::Output {
 pub(crate) struct RawUpstream {
     pub(crate) address: SocketAddr,
     pub(crate) accepted: Rc<Cell<usize>>,
+    listening: JoinHandle<()>,
 }
 
 impl RawUpstream {
@@ -35,28 +36,47 @@ impl RawUpstream {
     where
         F: Future<Output = ()> + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at("127.0.0.1:0".parse().unwrap(), script).await
+    }
+
+    async fn start_at<F>(address: SocketAddr, script: impl Fn(usize, TcpStream) -> F + 'static) -> Self
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let accepted = Rc::new(Cell::new(0));
         let count = Rc::clone(&accepted);
-        spawn_local(async move {
+        let mut connections = JoinSet::new();
+        let listening = spawn_local(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let number = count.replace(count.get() + 1);
-                spawn_local(script(number, stream));
+                connections.spawn_local(script(number, stream));
             }
         });
-        Self { address, accepted }
+        Self { address, accepted, listening }
     }
 
-    /// Answers every request on every connection with the same bytes.
-    pub(crate) async fn answering(response: &'static [u8]) -> Self {
-        Self::start(move |_, mut stream| async move {
+    /// Closes its socket and its connections.
+    pub(crate) async fn end(self) {
+        self.listening.abort();
+        let _aborted = self.listening.await;
+    }
+
+    /// The same as [`answering`](Self::answering) at an address that the process has reserved.
+    pub(crate) async fn answering_at(address: SocketAddr, response: &'static [u8]) -> Self {
+        Self::start_at(address, move |_, mut stream| async move {
             while read_head(&mut stream).await.is_some() {
                 stream.write_all(response).await.unwrap();
             }
         })
         .await
+    }
+
+    /// Answers every request on every connection with the same bytes.
+    pub(crate) async fn answering(response: &'static [u8]) -> Self {
+        Self::answering_at("127.0.0.1:0".parse().unwrap(), response).await
     }
 }
 
@@ -87,11 +107,11 @@ pub(crate) fn settings(addresses: &[SocketAddr]) -> UpstreamSettings {
     }
 }
 
-pub(crate) fn upstreams(settings: UpstreamSettings) -> Upstreams<IncomingBody> {
+pub(crate) fn upstreams(settings: UpstreamSettings) -> Upstreams<RequestBody> {
     Upstreams::new(UpstreamShared::new(settings).unwrap(), Rng::new(1))
 }
 
-pub(crate) fn get(path: &str) -> Request<IncomingBody> {
+pub(crate) fn get(path: &str) -> Request<RequestBody> {
     Request::get(path).header("host", "shop.example").body(Either::Left(Empty::new())).unwrap()
 }
 

@@ -4,7 +4,7 @@ use crate::tests::sockets::support::{
     RawUpstream, get, read_head, refusing_address, run, settings, until, upstreams,
 };
 use crate::upstream::{UpstreamErrorKind, UpstreamSettings, UpstreamShared};
-use http::StatusCode;
+use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Either, Full};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -127,6 +127,35 @@ fn nobody_listening_is_502() {
             );
             assert!(error.kind.may_retry());
         }
+    });
+}
+
+/// An origin that restarts: its port refuses connections for a while, and nothing of a request has come to it.
+#[test]
+fn requests_wait_for_a_server_that_restarts_and_not_for_one_that_is_gone() {
+    run(async {
+        let address = refusing_address();
+        let upstreams = upstreams(settings(&[address])).waiting();
+        let returns = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            RawUpstream::answering_at(address, OK).await
+        };
+        let post = || Request::post("/").header("host", "a").body(Either::Right(Full::from("body"))).unwrap();
+        let (posted, asked, returned) =
+            tokio::join!(upstreams.send(post()), upstreams.send(get("/")), returns);
+        assert!(posted.is_ok() && asked.is_ok(), "{posted:?}, {asked:?}");
+        let retries = upstreams.take_counts().unwrap().retries;
+        assert!((2..=12).contains(&retries), "{retries}");
+        drop((posted, asked));
+
+        returned.end().await;
+        let gone = upstreams.send(get("/")).await.unwrap_err();
+        assert_eq!(gone.kind, UpstreamErrorKind::Connect);
+        // The absence is older than a restart takes.
+        let retries = upstreams.take_counts().unwrap().retries;
+        assert!((3..=7).contains(&retries), "{retries}");
+        assert!(upstreams.send(post()).await.is_err());
+        assert_eq!(upstreams.take_counts().unwrap().retries, 1, "at once");
     });
 }
 
@@ -316,9 +345,8 @@ fn the_request_arrives_in_origin_form_with_its_body() {
         })
         .await;
         let upstreams = upstreams(settings(&[server.address]));
-        let request = http::Request::post("http://shop.example/buy?x=1")
-            .body(Either::Right(Full::from("hello")))
-            .unwrap();
+        let request =
+            Request::post("http://shop.example/buy?x=1").body(Either::Right(Full::from("hello"))).unwrap();
         upstreams.send(request).await.unwrap();
         let request = seen.take().to_ascii_lowercase();
         assert!(request.starts_with("post /buy?x=1 http/1.1\r\n"), "{request}");
