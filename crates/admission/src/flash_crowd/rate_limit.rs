@@ -1,7 +1,8 @@
 //! The repaired ceiling: reference tracking with probe and release (docs/algorithms/news.md).
 //!
 //! Raised: `max(K, min(admitted·quality, T))`, K what the service carried before the crowd (completed while responses were as
-//! usual), below which no ceiling ever falls, and T the *drain rate*: completed, less what drains the excess waiting time within a second.
+//! usual), below which the ceiling falls only in a drain and once the capacity for K is lost, and T the *drain rate*: completed, less
+//! what drains the excess waiting time within a second.
 //! A saturated service completes at its capacity, so T is the capacity with a margin for the backlog; a service that is not yet
 //! saturated, or whose link is the limit, is cut by its quality as in the paper's plant.
 //! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or

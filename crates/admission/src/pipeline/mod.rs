@@ -173,7 +173,7 @@ impl<T> Pipeline<T> {
         key
     }
 
-    /// From now on the service takes no requests; it is gone when its last request has ended.
+    /// Forgets the service once its last request has ended. The caller has no further request for it: one would be decided as before.
     pub fn retire_service(&mut self, key: ServiceKey) {
         if let Some(service) = self.service_mut(key) {
             service.is_retired = true;

@@ -21,7 +21,7 @@ const SECONDS_BITS: u32 = 20;
 const SECONDS_MASK: u64 = (1 << SECONDS_BITS) - 1;
 const _: () = assert!(REFUSED_ATTEMPTS.is_power_of_two());
 
-/// Refusals of the last 64 seconds, shared by all gates of one service.
+/// Refusals of the last 64 seconds, shared by all gates of a process.
 #[derive(Debug)]
 pub struct RefusedAttempts {
     words: Box<[AtomicU64]>,

@@ -301,7 +301,7 @@ impl Classes {
         let mean_s = if offered > 0.0 { offered_s / offered } else { weight_s };
         // A class that is offered little now may be offered more at once: then it gets an equal share.
         let share = (own.offered_rps * weight_s / f64::max(equal_s, f64::MIN_POSITIVE)).max(1.0 / equals);
-        // The less important pay for what the limit is lowered by for a test: what is left over is seen with more patience.
+        // A dip of the limit is taken from what is left over: the queues of less important classes follow the highest capacity of late.
         let capacity_rps = if own.rank == 0 { service.capacity_rps } else { service.lately_rps };
         (capacity_rps * mean_s - before_s).max(0.0) * share / weight_s
     }

@@ -346,7 +346,7 @@ const USUAL_LEAST: u64 = 10;
 const RATE_MEMORY_S: f64 = 1.0;
 /// The limit is this many times what the origin works on at once, as a rule.
 const MARGIN: f64 = 1.2;
-/// Memory of the capacity of late, seconds: a limit lowered for a test of a few seconds is no reason to believe in less.
+/// Memory of the highest capacity of late, seconds: less important classes queue by it, so that a dip of a few seconds does not refuse them.
 const LATELY_S: f64 = 10.0;
 /// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most that is
 /// believed.

@@ -174,14 +174,15 @@ fn is_at_full_use(scenario: &Scenario, levels: &[Level], bins: Range<usize>) -> 
     busy as f64 >= FULL_USE * processors * span || in_service as f64 >= FULL_USE * places * span
 }
 
-/// Processors that there are at a moment.
+/// Processors that there are at a moment; of several faults the last to begin counts.
 fn processors(scenario: &Scenario, at: Instant) -> u32 {
     let faults = scenario.faults.iter().filter(|fault| fault.during.start < at && at <= fault.during.end);
-    let mut changed = faults.filter_map(|fault| match fault.kind {
-        FaultKind::Processors(processors) => Some(processors),
+    let changed = faults.filter_map(|fault| match fault.kind {
+        FaultKind::Processors(processors) => Some((fault.during.start, processors)),
         _ => None,
     });
-    changed.next_back().unwrap_or(scenario.server.processors).get()
+    let latest = changed.max_by_key(|(begins, _)| *begins);
+    latest.map_or(scenario.server.processors, |(_, processors)| processors).get()
 }
 
 /// Bins that a time takes, at least one.
