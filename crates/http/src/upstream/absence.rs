@@ -11,24 +11,34 @@ use std::time::Duration;
 
 /// Time without a server up to which it is taken to restart.
 const RESTART_MAX: Duration = Duration::from_secs(1);
+/// An absence in which no request was refused for this long is over, although no server has answered: none was asked.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 /// Wait before the first further try, doubled before each that follows: six in a second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(25);
 
-/// When the absence began that all workers see; 0 while there is none.
+/// An absence as all workers see it, in nanoseconds; 0 while there is none.
 #[derive(Debug, Default)]
-pub(super) struct Absence(AtomicU64);
+pub(super) struct Absence {
+    began: AtomicU64,
+    /// When a request was last refused.
+    refused: AtomicU64,
+}
 
 impl Absence {
     /// A request was refused a connection by every server that it tried. Whether it may wait and try again.
     pub(super) fn goes_on(&self, now: Instant) -> bool {
-        let nanos = now.as_nanos().max(1);
-        let began = self.0.compare_exchange(0, nanos, Relaxed, Relaxed).err().unwrap_or(nanos);
-        nanos.saturating_sub(began) < RESTART_MAX.as_nanos() as u64
+        let now = now.as_nanos().max(1);
+        let silent = now.saturating_sub(self.refused.swap(now, Relaxed));
+        if silent > FORGOTTEN_AFTER.as_nanos() as u64 {
+            self.end();
+        }
+        let began = self.began.compare_exchange(0, now, Relaxed, Relaxed).err().unwrap_or(now);
+        now.saturating_sub(began) < RESTART_MAX.as_nanos() as u64
     }
 
     /// A server has answered.
     pub(super) fn end(&self) {
-        self.0.store(0, Relaxed);
+        self.began.store(0, Relaxed);
     }
 }
 
@@ -41,8 +51,9 @@ mod tests {
         let absence = Absence::default();
         let goes_on = |ms| absence.goes_on(Instant::from_millis(ms));
         assert!(goes_on(0) && goes_on(500) && goes_on(999));
-        assert!(!goes_on(1_001) && !goes_on(60_000));
+        assert!(!goes_on(1_001) && !goes_on(8_000) && !goes_on(17_000));
         absence.end();
-        assert!(goes_on(60_001) && !goes_on(61_002));
+        assert!(goes_on(17_001) && !goes_on(18_002));
+        assert!(goes_on(28_003), "what was known is ten seconds old");
     }
 }
