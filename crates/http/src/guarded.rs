@@ -265,7 +265,7 @@ impl<Io> Guarded<Io> {
             if seen.is_write_blocked.get() {
                 ends.writes();
             }
-            ends.hold(&seen.end, &mut self.io, cx);
+            ends.hold(&seen.end, &mut self.io, cx, self.is_flushed && self.own_left.is_empty());
         }
         is_waiting
     }

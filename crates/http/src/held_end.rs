@@ -4,6 +4,9 @@
 //! answer is complete, and the first byte of the answer, which is the same in all, is sent ahead. A client that closed both halves answers
 //! that byte with a reset, one round trip later; then its request is abandoned. A client that waits has the first byte of its status line.
 //!
+//! Of an answer under way whose length is unknown, an event stream for one, a digit is sent ahead: `0`, with which the size of the next chunk
+//! may begin (RFC 9112 §7.1). One of known length goes on by itself, and its next bytes show the same.
+//!
 //! **Cost.** Nothing for a connection whose client doesn't end its half: one comparison for each read. **What it can't see:** a client whose
 //! machine has gone, or whose network drops resets, is answered as if it waited, within the bounds that every request has.
 
@@ -17,6 +20,8 @@ use tokio::sync::Notify;
 
 /// The first byte of every answer: of `HTTP/1.1`.
 const FIRST_BYTE: &[u8] = b"H";
+/// A digit that changes no size.
+const LEADING_ZERO: &[u8] = b"0";
 
 /// State of one connection's end, shared with the code that serves the connection.
 #[derive(Debug, Default)]
@@ -25,6 +30,8 @@ pub(crate) struct EndState {
     in_flight: Cell<usize>,
     is_held: Cell<bool>,
     is_broken: Cell<bool>,
+    /// The response in progress is sent in chunks.
+    is_chunked: Cell<bool>,
     reader: RefCell<Option<Waker>>,
 }
 
@@ -44,12 +51,19 @@ impl EndState {
     }
 
     pub(crate) fn begin(&self) {
+        self.is_chunked.set(false);
         self.in_flight.set(self.in_flight.get() + 1);
+    }
+
+    /// The head of a response in chunks is about to be written.
+    pub(crate) fn begin_chunks(&self) {
+        self.is_chunked.set(true);
     }
 
     /// One response has ended; says whether it was the last.
     pub(crate) fn end(&self) -> bool {
         self.in_flight.set(self.in_flight.get() - 1);
+        self.is_chunked.set(false);
         let is_last = self.in_flight.get() == 0;
         if is_last {
             self.wake();
@@ -102,21 +116,25 @@ impl EndHolder {
         self.is_answering = true;
     }
 
-    /// The end was read while a response is owed.
+    /// The end was read while a response is owed. `is_flushed`: what was written of it ends with a chunk, if it is sent in chunks.
     pub(crate) fn hold<Io: AsyncWrite + Unpin>(
         &mut self,
         state: &EndState,
         io: &mut Io,
         cx: &mut Context<'_>,
+        is_flushed: bool,
     ) {
         state.is_held.set(true);
         self.held.notify_one();
-        if !self.is_answering {
-            let written = Pin::new(&mut *io).poll_write(cx, FIRST_BYTE);
-            self.is_ahead = matches!(written, Poll::Ready(Ok(1)));
-            // Of TLS; a failure shows at the next write.
-            let _ = Pin::new(io).poll_flush(cx);
-        }
+        let ahead = match self.is_answering {
+            false => FIRST_BYTE,
+            true if is_flushed && state.is_chunked.get() => LEADING_ZERO,
+            true => return,
+        };
+        let written = Pin::new(&mut *io).poll_write(cx, ahead);
+        self.is_ahead = !self.is_answering && matches!(written, Poll::Ready(Ok(1)));
+        // Of TLS; a failure shows at the next write.
+        let _ = Pin::new(io).poll_flush(cx);
     }
 
     /// Writes the answer, but for the byte that is ahead.

@@ -2,8 +2,8 @@
 
 use super::{Connection, IncomingBody, date};
 use bytes::Buf;
-use http::header::DATE;
-use http::{Request, Response};
+use http::header::{CONTENT_LENGTH, DATE};
+use http::{Request, Response, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -29,6 +29,7 @@ pin_project! {
         #[pin]
         response: F,
         in_flight: Option<InFlight>,
+        is_http11: bool,
     }
 }
 
@@ -77,14 +78,16 @@ where
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = Some(InFlight::begin(&self.connection));
+        let is_http11 = request.version() == Version::HTTP_11;
         let request = request.map(IncomingBody::Http1);
-        CountedFuture { response: (self.service)(request, &self.connection), in_flight }
+        CountedFuture { response: (self.service)(request, &self.connection), in_flight, is_http11 }
     }
 }
 
 impl<F, B, E> Future for CountedFuture<F>
 where
     F: Future<Output = Result<Response<B>, E>>,
+    B: Body,
 {
     type Output = Result<Response<CountedBody<B>>, E>;
 
@@ -93,6 +96,14 @@ where
         let mut response = ready!(this.response.poll(cx))?;
         response.headers_mut().entry(DATE).or_insert_with(date::now);
         let in_flight = this.in_flight.take();
+        // As hyper will send it. A client that closes such a stream is not noticed by a length that is never reached.
+        if *this.is_http11
+            && response.body().size_hint().exact().is_none()
+            && !response.headers().contains_key(CONTENT_LENGTH)
+            && let Some(in_flight) = &in_flight
+        {
+            in_flight.0.0.guard.end().begin_chunks();
+        }
         Poll::Ready(Ok(response.map(|body| CountedBody { body, _in_flight: in_flight })))
     }
 }

@@ -61,6 +61,27 @@ fn who_closes_in_order_while_waiting_is_forgotten_too() {
     nothing_is_left(&upstream, &gateway);
 }
 
+/// A page with an event stream that is closed, while the stream has nothing to say.
+#[test]
+fn a_reader_that_leaves_a_silent_stream_is_noticed() {
+    let upstream = Upstream::start(|connection: &mut Connection| {
+        if connection.read_request().is_some() {
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            connection.send(head);
+            connection.send("8\r\ndata: 1\n\r\n");
+            connection.stall();
+        }
+    });
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send(get("/"));
+    assert_eq!(client.response_head().expect("a head").status(), 200);
+    let _ = client.read_exactly("8\r\ndata: 1\n\r\n".len());
+    drop(client);
+    nothing_is_left(&upstream, &gateway);
+}
+
 #[test]
 fn who_leaves_in_the_middle_of_a_response_stops_it() {
     let upstream = endless();

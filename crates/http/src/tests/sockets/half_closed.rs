@@ -122,6 +122,52 @@ fn an_answer_under_way_is_not_touched_and_a_second_request_is_answered_too() {
     });
 }
 
+/// A stream that is silent for long would otherwise not notice a reader that has gone.
+#[test]
+fn a_chunk_begins_with_a_zero_where_a_stream_under_way_is_half_closed() {
+    run(async {
+        let mut scene = scene(true).await;
+        scene.client.write_all(GET.as_bytes()).await.unwrap();
+        let mut stream = scene.answer();
+        stream.send(Frame::data(Bytes::from("ok"))).await.unwrap();
+        let mut begun = vec![0; ANSWER.len() - "0\r\n\r\n".len()];
+        scene.client.read_exact(&mut begun).await.unwrap();
+        scene.client.shutdown().await.unwrap();
+        assert_eq!(scene.client.read_u8().await.unwrap(), b'0');
+        stream.send(Frame::data(Bytes::from("more"))).await.unwrap();
+        let mut next = [0; "4\r\nmore\r\n".len()];
+        scene.client.read_exact(&mut next).await.unwrap();
+        assert_eq!(&next, b"4\r\nmore\r\n", "behind the zero");
+        drop(stream);
+        assert_eq!(rest(&mut scene.client).await, "0\r\n\r\n");
+    });
+}
+
+/// HTTP/1.0 knows no chunks, and a length is not to be touched.
+#[test]
+fn nothing_falls_into_an_answer_of_another_kind() {
+    for (request, length) in [("GET / HTTP/1.0\r\nHost: a\r\n\r\n", None), (GET, Some(4))] {
+        run(async {
+            let mut scene = scene(true).await;
+            scene.client.write_all(request.as_bytes()).await.unwrap();
+            let (mut body, channel) = Channel::new(4);
+            let response = Response::builder().header("date", "today");
+            let response = match length {
+                Some(bytes) => response.header("content-length", bytes),
+                None => response,
+            };
+            scene.responses.send(response.body(channel).unwrap()).unwrap();
+            body.send(Frame::data(Bytes::from("ab"))).await.unwrap();
+            while scene.client.read_u8().await.unwrap() != b'b' {}
+            scene.client.shutdown().await.unwrap();
+            scene.held.notified().await;
+            body.send(Frame::data(Bytes::from("cd"))).await.unwrap();
+            drop(body);
+            assert_eq!(rest(&mut scene.client).await, "cd");
+        });
+    }
+}
+
 #[test]
 fn a_client_that_has_gone_ends_its_request() {
     run(async {
