@@ -30,7 +30,7 @@ pub struct Directives {
     pub stale_if_error: Option<Duration>,
     /// Something in it cannot be read.
     pub is_doubtful: bool,
-    /// They are those of `CDN-Cache-Control`: neither `Cache-Control` nor `Expires` counts.
+    /// They are those of `CDN-Cache-Control` or `Surrogate-Control`: neither `Cache-Control` nor `Expires` counts.
     pub is_targeted: bool,
     /// `Cache-Control`, in whose place they are, forbids to share or to use stale responses: then a grace does not overrule it.
     pub is_general_restricted: bool,
@@ -100,7 +100,7 @@ impl Directives {
 }
 
 /// A time that is no number, or is given twice with different values, is none: the response counts as stale (RFC 9111 §4.2.1).
-fn put(place: &mut Option<Duration>, argument: Option<&[u8]>) {
+pub(crate) fn put(place: &mut Option<Duration>, argument: Option<&[u8]>) {
     let seconds = argument.and_then(seconds).unwrap_or(Duration::ZERO);
     *place = match *place {
         Some(before) if before != seconds => Some(Duration::ZERO),

@@ -224,7 +224,7 @@ fn has_conflict(response: &HeaderMap) -> bool {
     })
 }
 
-/// §4.2.1: `s-maxage`, `max-age`, `Expires`, the last not beside `CDN-Cache-Control`; no heuristic.
+/// §4.2.1: `s-maxage`, `max-age`, `Expires`, the last not beside `CDN-Cache-Control` or `Surrogate-Control`; no heuristic.
 fn freshness(directives: &Directives, exchange: &Exchange<'_>) -> Duration {
     if let Some(lifetime) = directives.s_maxage.or(directives.max_age) {
         return lifetime;

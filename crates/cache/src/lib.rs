@@ -39,6 +39,7 @@ mod range;
 mod request;
 mod store;
 mod stored;
+mod surrogate;
 mod tags;
 mod targeted;
 mod vary;

@@ -5,6 +5,7 @@
 //! value, and also in a field that cannot be read.
 
 use crate::directives::Directives;
+use crate::surrogate;
 use core::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
@@ -13,22 +14,19 @@ use sfv::{BareItem, Dictionary, ListEntry, Parser};
 const CDN_CACHE_CONTROL: HeaderName = HeaderName::from_static("cdn-cache-control");
 
 impl Directives {
-    /// The directives in force: those of the targeted field where it can be read (§2.2), else those of `Cache-Control`.
+    /// The directives in force: those of the targeted field where it can be read (§2.2), else of `Surrogate-Control`, else of `Cache-Control`.
     #[must_use]
     pub fn of_response(fields: &HeaderMap) -> Self {
-        if !fields.contains_key(CDN_CACHE_CONTROL) {
-            return Self::of_cache_control(fields);
-        }
         let general = Self::of_cache_control(fields);
+        let general = match surrogate::read(fields) {
+            Some(surrogate) => surrogate.in_place_of(&general),
+            None => general,
+        };
+        if !fields.contains_key(CDN_CACHE_CONTROL) {
+            return general;
+        }
         match read(fields) {
-            Some(targeted) => Self {
-                is_targeted: true,
-                is_general_restricted: general.no_store
-                    || general.private
-                    || general.must_revalidate
-                    || general.is_doubtful,
-                ..targeted
-            },
+            Some(targeted) => targeted.in_place_of(&general),
             None => {
                 let names = |word| fields.get_all(CDN_CACHE_CONTROL).iter().any(|line| names(line, word));
                 Self {
@@ -41,6 +39,19 @@ impl Directives {
                     ..general
                 }
             }
+        }
+    }
+}
+
+impl Directives {
+    /// These, said to caches before the origin alone, with what those said to all forbid.
+    fn in_place_of(self, general: &Self) -> Self {
+        let is_restricted =
+            general.no_store || general.private || general.must_revalidate || general.is_doubtful;
+        Self {
+            is_targeted: true,
+            is_general_restricted: is_restricted || general.is_general_restricted,
+            ..self
         }
     }
 }
@@ -162,6 +173,24 @@ mod tests {
         }
         let long = of("", &["max-age=99999999999"]).max_age;
         assert_eq!(long, Some(Duration::from_secs(crate::directives::SECONDS_MAX)));
+    }
+
+    /// The order of RFC 9213, with the older field in the middle.
+    #[test]
+    fn surrogate_control_counts_before_cache_control_and_behind_the_targeted_field() {
+        let mut fields = HeaderMap::new();
+        let mut with = |name: &'static str, value: &'static str| {
+            fields.insert(name, HeaderValue::from_static(value));
+            Directives::of_response(&fields)
+        };
+        assert!(with("cache-control", "private, max-age=90").private);
+        let surrogate = with("surrogate-control", "max-age=60");
+        assert!(surrogate.is_targeted && surrogate.is_general_restricted && !surrogate.private);
+        assert_eq!(surrogate.max_age, MINUTE);
+        assert!(with("surrogate-control", "no-store").no_store);
+        let targeted = with("cdn-cache-control", "max-age=60");
+        assert!(!targeted.no_store && targeted.is_general_restricted);
+        assert!(with("cdn-cache-control", "max-age=60,").no_store, "it cannot be read");
     }
 
     #[test]
