@@ -44,6 +44,8 @@ impl WebSocketStream {
         let key = STANDARD.encode(nonce);
         head.method = Method::GET;
         let fields = &mut head.headers;
+        // The upgrade has no content.
+        fields.remove(CONTENT_LENGTH);
         fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         fields.insert(UPGRADE, HeaderValue::from_static("websocket"));
         // Base64 has no byte a field value cannot hold.
@@ -75,7 +77,18 @@ pub(crate) fn accept_of(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::accept_of;
+    use super::{WebSocketStream, accept_of};
+    use http::Request;
+
+    #[test]
+    fn the_upgrade_promises_no_content() {
+        let request =
+            Request::connect("http://a/").header("content-length", "0").body(()).expect("a request");
+        let (mut head, ()) = request.into_parts();
+        head.extensions.insert(hyper::ext::Protocol::from_static("websocket"));
+        assert!(WebSocketStream::of_head(&mut head).is_ok());
+        assert!(!head.headers.contains_key("content-length") && head.headers.contains_key("upgrade"));
+    }
 
     #[test]
     fn the_answer_to_the_key_of_the_rfc() {

@@ -9,7 +9,7 @@ use super::{Connection, Drive, ServeSettings};
 use bytes::Bytes;
 use flashweir_core::limits::STREAM_SEND_BYTES;
 use h2::server::{Builder, Handshake, SendResponse};
-use h2::{Ping, PingPong, RecvStream};
+use h2::{Ping, PingPong, Reason, RecvStream};
 use http::header::{CONTENT_LENGTH, EXPECT};
 use http::{HeaderValue, Method, Request, Response};
 use http_body::Body;
@@ -137,7 +137,7 @@ fn begin<S, F, B, E>(
     connection: &Connection,
     service: &S,
     request: Request<RecvStream>,
-    respond: SendResponse<Bytes>,
+    mut respond: SendResponse<Bytes>,
 ) where
     S: Fn(Request<IncomingBody>, &Connection) -> F,
     F: Future<Output = Result<Response<B>, E>> + 'static,
@@ -145,6 +145,12 @@ fn begin<S, F, B, E>(
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
     E: 'static,
 {
+    if request.method() == Method::CONNECT
+        && request.headers().get_all(CONTENT_LENGTH).iter().any(|it| it != "0")
+    {
+        // What follows is no content (RFC 9113 §8.5), and in the head of an upgrade an upstream would wait for it.
+        return respond.send_reset(Reason::PROTOCOL_ERROR);
+    }
     let in_flight = InFlight::begin(connection);
     let state = Rc::new(StreamState::default());
     let connection = connection.of_stream(state.clone());
@@ -199,7 +205,9 @@ impl Silence {
             } else if self.is_asked {
                 return Poll::Ready(());
             } else {
-                self.is_asked = pings.send_ping(Ping::opaque()).is_ok();
+                // Fails where an earlier one was not answered: then the client has been asked all the same.
+                let _ = pings.send_ping(Ping::opaque());
+                self.is_asked = true;
             }
             self.timer.as_mut().reset(Instant::now() + self.period);
         }

@@ -192,6 +192,34 @@ fn a_reset_drops_the_request_and_a_cut_resets_the_stream_alone() {
     });
 }
 
+/// Sent on as the upgrade that HTTP/1.1 has for it, such a head would promise an upstream content that never comes: the beginning of the
+/// next request on its connection.
+#[test]
+fn a_tunnel_with_a_length_is_refused_before_it_is_a_request() {
+    run(async {
+        let service = |_: Request<IncomingBody>, _: &Connection| {
+            std::future::ready(Ok::<_, Infallible>(Response::new(Full::from("answer"))))
+        };
+        let (mut client, served) = start(service).await;
+        let (response, _) = client.send_request(get(), true).unwrap();
+        assert_eq!(response.await.unwrap().status(), 200);
+        let connect = |lengths: &[&str]| {
+            let request =
+                Request::connect("http://a/").extension(h2::ext::Protocol::from_static("websocket"));
+            let with = |request: http::request::Builder, length| request.header("content-length", length);
+            lengths.iter().copied().fold(request, with).body(()).unwrap()
+        };
+        for lengths in [&["60"][..], &["0", "60"], &["+0"]] {
+            let (response, _stream) = client.send_request(connect(lengths), false).unwrap();
+            assert_eq!(response.await.unwrap_err().reason(), Some(Reason::PROTOCOL_ERROR), "{lengths:?}");
+        }
+        let (response, _stream) = client.send_request(connect(&["0"]), false).unwrap();
+        assert_eq!(response.await.unwrap().status(), 200);
+        drop(client);
+        assert_eq!(served.await.unwrap().requests, 2);
+    });
+}
+
 /// A body larger than all windows, with trailers.
 #[test]
 fn a_body_comes_at_the_pace_of_its_reader_and_its_trailers_behind_it() {
