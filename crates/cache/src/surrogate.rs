@@ -1,7 +1,8 @@
 //! `Surrogate-Control` (Edge Architecture Specification, W3C note of 4 August 2001, §2.2): the older word of origins to caches before them, which
 //! applications that know Varnish, Fastly or Akamai send.
 //!
-//! Where it names a lifetime, it counts in place of `Cache-Control` and `Expires`, as `CDN-Cache-Control` does, and behind that. A lifetime that is for another
+//! Where it names a lifetime, it counts in place of `Cache-Control` and `Expires`, as `CDN-Cache-Control` does, and behind that; but `private` in
+//! `Cache-Control` counts beside it. The note has no words of `Cache-Control` but `no-store`: origins write them all the same, and they restrict. A lifetime that is for another
 //! surrogate by name is not ours, for this one has no name; a restriction counts whomever it names. The lifetime's extension (`max-age=60+30`) is not used.
 
 use crate::directives::{Directives, put};
@@ -24,6 +25,15 @@ pub(crate) fn read(fields: &HeaderMap) -> Option<Directives> {
             // A body that is to be processed (`content`) is of use to a cache that does so.
             if is("no-store") || is("no-store-remote") || is("content") {
                 all.no_store = true;
+                is_any = true;
+            } else if is("private") {
+                all.private = true;
+                is_any = true;
+            } else if is("no-cache") {
+                all.no_cache = true;
+                is_any = true;
+            } else if is("must-revalidate") || is("proxy-revalidate") {
+                all.must_revalidate = true;
                 is_any = true;
             } else if is("max-age") && !is_for_another {
                 let seconds = |argument: &[u8]| argument.iter().position(|&byte| byte == b'+');
@@ -62,6 +72,19 @@ mod tests {
         for line in ["max-age", "max-age=", "max-age= 60", "max-age=-1", "max-age=60, max-age=61"] {
             assert_eq!(of(&[line]), Some((Some(0), false)), "{line}");
         }
+    }
+
+    #[test]
+    fn words_of_cache_control_restrict() {
+        let all = |line: &'static str| {
+            read(&HeaderMap::from_iter([(SURROGATE_CONTROL, HeaderValue::from_static(line))]))
+                .expect("known words")
+        };
+        assert!(all("max-age=60, Private").private);
+        assert!(all("max-age=60, no-cache").no_cache);
+        assert!(
+            all("max-age=60, proxy-revalidate").must_revalidate && all("must-revalidate").must_revalidate
+        );
     }
 
     #[test]

@@ -19,7 +19,10 @@ impl Directives {
     pub fn of_response(fields: &HeaderMap) -> Self {
         let general = Self::of_cache_control(fields);
         let general = match surrogate::read(fields) {
-            Some(surrogate) => surrogate.in_place_of(&general),
+            // Not a standard: what is for one user stays so.
+            Some(surrogate) => {
+                Self { private: surrogate.private || general.private, ..surrogate.in_place_of(&general) }
+            }
             None => general,
         };
         if !fields.contains_key(CDN_CACHE_CONTROL) {
@@ -184,8 +187,9 @@ mod tests {
             Directives::of_response(&fields)
         };
         assert!(with("cache-control", "private, max-age=90").private);
-        let surrogate = with("surrogate-control", "max-age=60");
-        assert!(surrogate.is_targeted && surrogate.is_general_restricted && !surrogate.private);
+        assert!(with("surrogate-control", "max-age=60").private, "for one user");
+        let surrogate = with("cache-control", "no-store, max-age=0");
+        assert!(surrogate.is_targeted && surrogate.is_general_restricted && !surrogate.no_store);
         assert_eq!(surrogate.max_age, MINUTE);
         assert!(with("surrogate-control", "no-store").no_store);
         let targeted = with("cdn-cache-control", "max-age=60");
