@@ -220,7 +220,7 @@ impl Current {
             let kept = known.find(|upstreams| Arc::ptr_eq(upstreams.shared(), wanted)).cloned();
             kept.unwrap_or_else(|| {
                 let upstreams = Upstreams::new(wanted.clone(), rng.fork(index as u64));
-                Rc::new(upstreams.repeating(UploadBody::copy).waiting())
+                Rc::new(upstreams.repeating(UploadBody::copy))
             })
         });
         Self {

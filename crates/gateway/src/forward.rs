@@ -22,7 +22,7 @@ use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
 use flashweir_http::interim::{InterimCounts, Interims};
 use flashweir_http::serve::{Connection, IncomingBody, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
-use flashweir_http::upstream::{ErrorSource, UpstreamBody, UpstreamError, UpstreamErrorKind};
+use flashweir_http::upstream::{ErrorSource, SendOptions, UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::{BadRequest, Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
@@ -95,7 +95,8 @@ pub(crate) async fn forward(
     }
     let first = head.extensions.remove::<ChosenTarget>().map(|ChosenTarget(index)| index);
     let request = Request::from_parts(head, body);
-    let answer = pin!(upstreams.send_first_to(first, Some(subscriber), interims, request));
+    let options = SendOptions { first, client: Some(subscriber), interims, waits: true };
+    let answer = pin!(upstreams.send_with(options, request));
     let sent = match interims {
         None => answer.await,
         Some(interims) => interims.during(answer).await,

@@ -20,7 +20,7 @@ use flashweir_cache::{
 };
 use flashweir_core::Instant;
 use flashweir_http::fields::prepare_response;
-use flashweir_http::upstream::{UpstreamBody, UpstreamError};
+use flashweir_http::upstream::{SendOptions, UpstreamBody, UpstreamError};
 use flashweir_runtime::unix_seconds_now;
 use flashweir_telemetry::Unmeasured;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -78,7 +78,10 @@ impl Job {
         head.extensions.clear();
         self.worker.sign(&self.current, &self.classified, &mut head.headers);
         let request = Request::from_parts(head, UploadBody::none());
-        let sent = upstreams.send_for(Some(self.subscriber), request).await;
+        // A stored response that may stand in is at hand now.
+        let waits = self.stand_in().is_none();
+        let options = SendOptions { client: Some(self.subscriber), waits, ..SendOptions::default() };
+        let sent = upstreams.send_with(options, request).await;
         count_sends(&self.worker, upstreams);
         let response = match sent {
             Ok(response) => response,

@@ -13,8 +13,9 @@ use std::time::Duration;
 const RESTART_MAX: Duration = Duration::from_secs(1);
 /// An absence in which no request was refused for this long is over, although no server has answered: none was asked.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
-/// Wait before the first further try, doubled before each that follows: six in a second.
+/// Wait before the first further try, doubled before each that follows up to [`LAST_WAIT`]: eight in a second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(25);
+pub(super) const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// An absence as all workers see it, in nanoseconds; 0 while there is none.
 #[derive(Debug, Default)]
@@ -25,15 +26,19 @@ pub(super) struct Absence {
 }
 
 impl Absence {
-    /// A request was refused a connection by every server that it tried. Whether it may wait and try again.
-    pub(super) fn goes_on(&self, now: Instant) -> bool {
+    /// A request was refused a connection by every server that it tried, at first at `since`. For how long it may wait and try again; none if
+    /// it may not. A server that goes in order still answers on its old connections, and each answer begins a new absence: so no request waits
+    /// for longer than a second of its own either.
+    pub(super) fn wait_max(&self, since: Instant, now: Instant) -> Option<Duration> {
+        let own = RESTART_MAX.checked_sub(now.saturating_since(since))?;
         let now = now.as_nanos().max(1);
         let silent = now.saturating_sub(self.refused.swap(now, Relaxed));
         if silent > FORGOTTEN_AFTER.as_nanos() as u64 {
             self.end();
         }
         let began = self.began.compare_exchange(0, now, Relaxed, Relaxed).err().unwrap_or(now);
-        now.saturating_sub(began) < RESTART_MAX.as_nanos() as u64
+        let left = RESTART_MAX.checked_sub(Duration::from_nanos(now.saturating_sub(began)))?;
+        Some(left.min(own)).filter(|left| !left.is_zero())
     }
 
     /// A server has answered.
@@ -49,11 +54,20 @@ mod tests {
     #[test]
     fn all_requests_of_an_absence_wait_until_the_same_moment() {
         let absence = Absence::default();
-        let goes_on = |ms| absence.goes_on(Instant::from_millis(ms));
+        let wait_max = |since, now| absence.wait_max(Instant::from_millis(since), Instant::from_millis(now));
+        let goes_on = |ms| wait_max(ms, ms).is_some();
         assert!(goes_on(0) && goes_on(500) && goes_on(999));
         assert!(!goes_on(1_001) && !goes_on(8_000) && !goes_on(17_000));
         absence.end();
         assert!(goes_on(17_001) && !goes_on(18_002));
         assert!(goes_on(28_003), "what was known is ten seconds old");
+        assert_eq!(wait_max(28_503, 28_703), Some(Duration::from_millis(300)), "what is left of the absence");
+        absence.end();
+        assert_eq!(
+            wait_max(28_503, 28_903),
+            Some(Duration::from_millis(600)),
+            "what is left of its own second"
+        );
+        assert_eq!(wait_max(28_503, 29_503), None);
     }
 }

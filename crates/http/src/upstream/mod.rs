@@ -32,7 +32,7 @@ pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, Upstre
 
 use crate::guarded::Protocol;
 use crate::interim::Interims;
-use absence::FIRST_WAIT;
+use absence::{FIRST_WAIT, LAST_WAIT};
 use connect::Target;
 use flashweir_core::Rng;
 use flashweir_replication::Balancer;
@@ -62,7 +62,6 @@ pub struct Upstreams<B> {
     pools: Box<[Pool<B>]>,
     choices: RefCell<Choices>,
     copy: fn(&B) -> Option<B>,
-    waits: bool,
     counts: Cell<Option<SendCounts>>,
 }
 
@@ -77,6 +76,27 @@ pub struct SendCounts {
     pub over_budget: u64,
     /// Requests that were not, because their head is longer than what is kept of it.
     pub head_too_long: u64,
+}
+
+/// Ways in which a request may be sent that differ from the usual one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SendOptions<'a> {
+    /// First to the upstream of this index, where the caller has chosen one.
+    pub first: Option<usize>,
+    /// Identifies the client, so that the requests of one of them do not count as an upstream's bad health.
+    pub client: Option<u64>,
+    /// Takes the interim responses of an HTTP/1.1 upstream.
+    pub interims: Option<&'a Interims>,
+    /// While every upstream refuses connections, the request waits up to a second: they may restart.
+    pub waits: bool,
+}
+
+/// The upstreams that were tried at one time.
+struct Round {
+    tried: u64,
+    failed_at: Option<Instant>,
+    /// All of them refused a connection.
+    all_refused: bool,
 }
 
 /// A request on its way to an upstream.
@@ -141,7 +161,7 @@ impl<B: RequestBody> Upstreams<B> {
         let pools = (0..settings.addresses.len()).map(pool).collect();
         let choices = Choices { balancer: Balancer::new(settings.addresses.len()), rng };
         let (choices, counts) = (RefCell::new(choices), Cell::new(None));
-        Self { shared, pools, choices, copy: |_| None, waits: false, counts }
+        Self { shared, pools, choices, copy: |_| None, counts }
     }
 
     /// The same, with requests sent once more where that is right and `copy` has another body for it: none, or one held whole. Without this,
@@ -149,12 +169,6 @@ impl<B: RequestBody> Upstreams<B> {
     #[must_use]
     pub fn repeating(self, copy: fn(&B) -> Option<B>) -> Self {
         Self { copy, ..self }
-    }
-
-    /// The same, with requests that wait up to a second for servers that all refuse connections: those restart. Without this, none does.
-    #[must_use]
-    pub fn waiting(self) -> Self {
-        Self { waits: true, ..self }
     }
 
     /// The state shared with the other workers.
@@ -196,41 +210,40 @@ impl<B: RequestBody> Upstreams<B> {
         client: Option<u64>,
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
-        self.send_first_to(None, client, None, request).await
+        self.send_with(SendOptions { client, ..SendOptions::default() }, request).await
     }
 
-    /// The same, first to the upstream of this index, where its caller has chosen one. `interims` takes the interim responses of an
-    /// HTTP/1.1 upstream.
+    /// The same in another way than the usual one.
     ///
     /// # Errors
     /// As [`send_for`](Self::send_for).
-    pub async fn send_first_to(
+    pub async fn send_with(
         &self,
-        first: Option<usize>,
-        client: Option<u64>,
-        interims: Option<&Interims>,
+        options: SendOptions<'_>,
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        let SendOptions { first, client, interims, waits } = options;
         let mut first = first.filter(|index| *index < self.pools.len());
         let mut outgoing = Outgoing { unsent: Some(request), is_repeat: false, interims };
-        let mut tried = 0u64;
         let mut worst: Option<UpstreamError> = None;
-        let mut failed_at: Option<Instant> = None;
+        let mut round = Round::default();
+        let mut began: Option<Instant> = None;
         let mut wait = FIRST_WAIT;
         loop {
-            let may_try = tried.count_ones() < ATTEMPTS_MAX || may_try_more(tried, worst.as_ref(), failed_at);
-            let next = if may_try { first.take().or_else(|| self.choose(tried)) } else { None };
+            let next = if round.may_try(worst.as_ref()) {
+                first.take().or_else(|| self.choose(round.tried))
+            } else {
+                None
+            };
             let Some(index) = next else {
-                let are_absent = worst.as_ref().is_some_and(UpstreamError::is_refused);
-                if !(self.waits && are_absent && self.shared.may_return()) {
-                    break;
-                }
+                let left = began.filter(|_| waits && round.all_refused);
+                let Some(left) = left.and_then(|began| self.shared.wait_max(began.elapsed())) else { break };
                 // Boxed, or each request would carry the room for it.
-                Box::pin(sleep(wait)).await;
-                (tried, wait) = (0, wait * 2);
+                Box::pin(sleep(wait.min(left))).await;
+                (round, wait) = (Round::default(), LAST_WAIT.min(wait * 2));
                 continue;
             };
-            tried |= 1 << index;
+            round.tried |= 1 << index;
             let error = match self.send_to(index, &mut outgoing).await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
@@ -243,7 +256,8 @@ impl<B: RequestBody> Upstreams<B> {
                 return Err(error);
             }
             self.count(|counts| &mut counts.retries);
-            failed_at = failed_at.or_else(|| Some(Instant::now()));
+            round.failed(&error);
+            began = began.or(round.failed_at);
             // "All busy" is the more useful answer than "one of them is down".
             if worst.as_ref().is_none_or(|worst| worst.kind != UpstreamErrorKind::Full) {
                 worst = Some(error);
@@ -455,11 +469,26 @@ impl<B: RequestBody> Exchange<B> {
     }
 }
 
-/// Whether a request that met absent servers only goes on to others.
-fn may_try_more(tried: u64, worst: Option<&UpstreamError>, failed_at: Option<Instant>) -> bool {
-    tried.count_ones() < REFUSED_ATTEMPTS_MAX
-        && worst.is_some_and(|worst| worst.kind == UpstreamErrorKind::Connect)
-        && failed_at.is_some_and(|at| at.elapsed() < REFUSED_WITHIN)
+impl Default for Round {
+    fn default() -> Self {
+        Self { tried: 0, failed_at: None, all_refused: true }
+    }
+}
+
+impl Round {
+    fn failed(&mut self, error: &UpstreamError) {
+        self.failed_at = self.failed_at.or_else(|| Some(Instant::now()));
+        self.all_refused &= error.is_refused();
+    }
+
+    /// Whether one more is tried. A request that met absent servers only goes on to more others.
+    fn may_try(&self, worst: Option<&UpstreamError>) -> bool {
+        let tried = self.tried.count_ones();
+        tried < ATTEMPTS_MAX
+            || tried < REFUSED_ATTEMPTS_MAX
+                && worst.is_some_and(|worst| worst.kind == UpstreamErrorKind::Connect)
+                && self.failed_at.is_some_and(|at| at.elapsed() < REFUSED_WITHIN)
+    }
 }
 
 /// Gives the request the form the upstream's protocol wants. Doing it twice changes nothing.

@@ -330,9 +330,11 @@ impl UpstreamShared {
         self.update(now, |pool| pool.failed(now, server(index), failure, client));
     }
 
-    /// Every upstream that a request has tried refused a connection. Whether the request may wait for one of them.
-    pub(crate) fn may_return(&self) -> bool {
-        self.absence.goes_on(self.now())
+    /// Every upstream that a request has tried refused a connection, the first of them this long ago. For how long the request may wait
+    /// for one of them.
+    pub(crate) fn wait_max(&self, ago: Duration) -> Option<Duration> {
+        let now = self.now();
+        self.absence.wait_max(now - ago, now)
     }
 
     /// Whether the upstream's budget has room for one more request that is sent once more.

@@ -104,7 +104,9 @@ fn a_server_that_flaps_alone_is_used_whenever_it_is_there_under_load() {
     let mut flapping = Flapping::start(address);
     let gateway = GatewayBuilder::new(&binary()).upstream(&format!("http://{address}")).start();
     let (served, failed) = ask(&gateway);
-    assert!(served > 50 && failed > 0, "{served} served, {failed} failed");
+    // Requests wait while it is gone for less than a second; one whose answer has begun when it goes is lost.
+    assert!(served > 50 && failed <= 2, "{served} served, {failed} failed");
+    assert!(gateway.metrics().value("flashweir_upstream_retries_total") > 0.0, "it was never gone");
     let stays = flapping.stay();
     eventually("service again", || (gateway.get("/back").status() == 200).then_some(()));
     for _ in 0..50 {

@@ -1,7 +1,9 @@
 //! Which requests are sent once more when an upstream ends a connection under them, and which never are.
 
 use crate::tests::sockets::support::{RawUpstream, RequestBody, get, read_head, run, settings};
-use crate::upstream::{SendCounts, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams};
+use crate::upstream::{
+    SendCounts, SendOptions, UpstreamErrorKind, UpstreamSettings, UpstreamShared, Upstreams,
+};
 use bytes::Bytes;
 use flashweir_core::Rng;
 use flashweir_core::limits::REPEATED_HEAD_BYTES;
@@ -326,9 +328,10 @@ fn a_repeat_that_finds_no_connection_goes_to_another_server() {
         });
         let (other, requests) = ending(|_| 1, End::Close).await;
         let upstreams = repeating(&[address, other.address]);
-        let first = upstreams.send_first_to(Some(0), None, None, get("/first")).await.unwrap();
+        let to_first = SendOptions { first: Some(0), ..SendOptions::default() };
+        let first = upstreams.send_with(to_first, get("/first")).await.unwrap();
         first.into_body().collect().await.unwrap();
-        let second = upstreams.send_first_to(Some(0), None, None, get("/second")).await.unwrap();
+        let second = upstreams.send_with(to_first, get("/second")).await.unwrap();
         assert_eq!(second.into_body().collect().await.unwrap().to_bytes(), "ok");
         assert_eq!(requests.borrow().len(), 1);
         let counts = upstreams.take_counts().unwrap();

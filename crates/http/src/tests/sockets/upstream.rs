@@ -3,7 +3,7 @@
 use crate::tests::sockets::support::{
     RawUpstream, get, read_head, refusing_address, run, settings, until, upstreams,
 };
-use crate::upstream::{UpstreamErrorKind, UpstreamSettings, UpstreamShared};
+use crate::upstream::{SendOptions, UpstreamErrorKind, UpstreamSettings, UpstreamShared};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Either, Full};
 use std::cell::Cell;
@@ -135,26 +135,27 @@ fn nobody_listening_is_502() {
 fn requests_wait_for_a_server_that_restarts_and_not_for_one_that_is_gone() {
     run(async {
         let address = refusing_address();
-        let upstreams = upstreams(settings(&[address])).waiting();
+        let upstreams = upstreams(settings(&[address]));
+        let waits = SendOptions { waits: true, ..SendOptions::default() };
         let returns = async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             RawUpstream::answering_at(address, OK).await
         };
         let post = || Request::post("/").header("host", "a").body(Either::Right(Full::from("body"))).unwrap();
         let (posted, asked, returned) =
-            tokio::join!(upstreams.send(post()), upstreams.send(get("/")), returns);
+            tokio::join!(upstreams.send_with(waits, post()), upstreams.send_with(waits, get("/")), returns);
         assert!(posted.is_ok() && asked.is_ok(), "{posted:?}, {asked:?}");
         let retries = upstreams.take_counts().unwrap().retries;
         assert!((2..=12).contains(&retries), "{retries}");
         drop((posted, asked));
 
         returned.end().await;
-        let gone = upstreams.send(get("/")).await.unwrap_err();
+        let gone = upstreams.send_with(waits, get("/")).await.unwrap_err();
         assert_eq!(gone.kind, UpstreamErrorKind::Connect);
         // The absence is older than a restart takes.
         let retries = upstreams.take_counts().unwrap().retries;
-        assert!((3..=7).contains(&retries), "{retries}");
-        assert!(upstreams.send(post()).await.is_err());
+        assert!((4..=10).contains(&retries), "{retries}");
+        assert!(upstreams.send_with(waits, post()).await.is_err());
         assert_eq!(upstreams.take_counts().unwrap().retries, 1, "at once");
     });
 }
