@@ -34,15 +34,16 @@ fn port(url: &Uri) -> u16 {
 pub(crate) async fn resolve(target: &Target, known: &mut Vec<Server>) -> bool {
     let mut servers: Vec<Server> = Vec::new();
     for url in &target.config.urls {
+        let before = known.iter().filter(|server| server.url == *url).map(|server| server.address);
+        let before: Vec<SocketAddr> = before.collect();
         let found: Vec<SocketAddr> = match literal(url) {
             Some(address) => vec![address],
-            None => match timeout(WITHIN, look_up_servers(host(url), port(url))).await {
+            None => match timeout(WITHIN, look_up_servers(host(url), port(url), &before)).await {
                 Ok(Ok(addresses)) => addresses,
                 Ok(Err(_)) | Err(_) => Vec::new(),
             },
         };
-        let before = known.iter().filter(|server| server.url == *url).map(|server| server.address);
-        let addresses: Vec<_> = if found.is_empty() { before.collect() } else { found };
+        let addresses = if found.is_empty() { before } else { found };
         for address in addresses {
             let server = Server { url: url.clone(), address };
             // A name may be listed twice, and a resolver may give an address once for each kind of socket.

@@ -122,23 +122,27 @@ pub async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 /// Addresses of a host each of which is a server by itself. Those of `localhost` are one server, which may listen on one of them only: the one
-/// that accepts a connection, or all while none does.
+/// that accepts a connection; while none does those that were `known`, or all.
 ///
 /// # Errors
 /// Errors of the resolver.
-pub async fn look_up_servers(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+pub async fn look_up_servers(host: &str, port: u16, known: &[SocketAddr]) -> io::Result<Vec<SocketAddr>> {
     let found = look_up(host, port).await?;
     if !is_localhost(host) || found.len() < 2 {
         return Ok(found);
     }
     let accepting = connect(&found).await.and_then(|stream| stream.peer_addr());
-    Ok(accepting.map_or(found, |address| vec![address]))
+    Ok(match accepting {
+        Ok(address) => vec![address],
+        Err(_) if known.is_empty() => found,
+        Err(_) => known.to_vec(),
+    })
 }
 
 /// Connects to the first of the addresses that accepts.
 ///
 /// # Errors
-/// The error of the last address that failed.
+/// The error of the last address that failed, of a refused connection where there was one.
 pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     if let [address] = addresses {
         return TcpStream::connect(address).await;
@@ -160,6 +164,8 @@ pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
         };
         match ended {
             Some(Ok(Ok(stream))) => return Ok(stream),
+            // A refusal says more than another address that cannot be reached from here: a server may listen again.
+            Some(Ok(Err(_))) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Some(Ok(Err(failed))) => error = failed,
             Some(Err(failed)) => error = io::Error::other(failed),
             None => return Err(error),
@@ -236,9 +242,13 @@ mod tests {
             let host = Host::new("localhost".to_owned(), listener.local_addr().unwrap().port());
             host.connect().await.unwrap();
             let address = listener.local_addr().unwrap();
-            assert_eq!(look_up_servers("localhost", address.port()).await.unwrap(), [address]);
+            let servers = async |known: &[SocketAddr]| {
+                look_up_servers("localhost", address.port(), known).await.unwrap()
+            };
+            assert_eq!(servers(&[]).await, [address]);
             drop(listener);
-            assert_eq!(look_up_servers("localhost", address.port()).await.unwrap().len(), 2);
+            assert_eq!(servers(&[]).await.len(), 2);
+            assert_eq!(servers(&[address]).await, [address], "it restarts");
         }
     }
 
