@@ -7,6 +7,7 @@
 
 use crate::fields::prepare_response;
 use flashweir_core::limits::INTERIM_RESPONSE_BYTES;
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Response, StatusCode};
 use std::future::poll_fn;
 use std::mem::take;
@@ -75,14 +76,19 @@ impl Interims {
         poll_fn(|cx| {
             let answered = answer.as_mut().poll(cx);
             if answered.is_pending() {
-                let waker = &mut self.lock().waker;
-                if waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
-                    *waker = Some(cx.waker().clone());
-                }
+                self.wake_with(cx);
             }
             answered
         })
         .await
+    }
+
+    /// Interim responses from now on wake this task.
+    pub(crate) fn wake_with(&self, cx: &Context<'_>) {
+        let waker = &mut self.lock().waker;
+        if waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
     }
 
     /// Counts since the last call, if there were any.
@@ -189,6 +195,8 @@ fn fit(status: StatusCode, headers: &HeaderMap) -> Option<Response<()>> {
     let (mut head, ()) = Response::new(()).into_parts();
     (head.status, head.headers) = (status, headers.clone());
     prepare_response(&mut head).ok()?;
+    // A server must not send it (RFC 9110 §8.6), and some clients end the stream for it.
+    head.headers.remove(CONTENT_LENGTH);
     Some(Response::from_parts(head, ()))
 }
 
@@ -236,6 +244,7 @@ mod tests {
         let mut fields = link(3);
         fields.insert("connection", HeaderValue::from_static("x-secret"));
         fields.insert("x-secret", HeaderValue::from_static("1"));
+        fields.insert("content-length", HeaderValue::from_static("0"));
         interims.push(StatusCode::CONTINUE, &fields);
         assert!(!interims.is_waiting());
         assert_eq!(interims.end_expectation(), ExpectationEnd::Silence, "no expectation");

@@ -126,16 +126,22 @@ async fn carry<C, U>(
         copy(&mut client_read, &mut upstream_write, to_upstream, &active_at).await
     };
     let inward = copy(&mut upstream_read, &mut client_write, to_client, &active_at);
-    let (mut outward, mut inward) = (std::pin::pin!(outward), std::pin::pin!(inward));
-    let end = tokio::select! {
-        ended = &mut outward => {
-            // The upstream's last words (a close frame) may be under way.
-            let _ = timeout(LAST_BYTES_TIMEOUT, &mut inward).await;
-            ended.map_or(TunnelEnd::Failed, |()| TunnelEnd::ClientClosed)
+    let end = {
+        let (mut outward, mut inward) = (std::pin::pin!(outward), std::pin::pin!(inward));
+        tokio::select! {
+            ended = &mut outward => {
+                // The upstream's last words (a close frame) may be under way.
+                let _ = timeout(LAST_BYTES_TIMEOUT, &mut inward).await;
+                ended.map_or(TunnelEnd::Failed, |()| TunnelEnd::ClientClosed)
+            }
+            ended = &mut inward => ended.map_or(TunnelEnd::Failed, |()| TunnelEnd::UpstreamClosed),
+            () = fall_silent(&active_at, idle_timeout) => TunnelEnd::Idle,
         }
-        ended = &mut inward => ended.map_or(TunnelEnd::Failed, |()| TunnelEnd::UpstreamClosed),
-        () = fall_silent(&active_at, idle_timeout) => TunnelEnd::Idle,
     };
+    if matches!(end, TunnelEnd::ClientClosed | TunnelEnd::Idle) {
+        // A stream would otherwise end with a reset, and what is on its way to the client with it.
+        let _ = timeout(LAST_BYTES_TIMEOUT, client_write.shutdown()).await;
+    }
     report.end = end;
 }
 

@@ -93,17 +93,20 @@ async fn await_response<F: Future>(
     let mut response = pin!(response);
     poll_fn(|cx| {
         let polled = response.as_mut().poll(cx);
+        // Of a stream or a connection that failed there is no answer either.
+        if respond.poll_reset(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        if polled.is_pending() {
+            state.interims.wake_with(cx);
+        }
         if state.interims.is_waiting() {
             for head in state.interims.take_for_stream() {
-                // Fails where the client has reset the stream.
+                // Fails where the connection has ended.
                 let _ = respond.send_informational(head);
             }
         }
-        match polled {
-            Poll::Ready(response) => Poll::Ready(Some(response)),
-            // Of a stream or a connection that failed there is no answer either.
-            Poll::Pending => respond.poll_reset(cx).map(|_| None),
-        }
+        polled.map(Some)
     })
     .await
 }
