@@ -132,8 +132,13 @@ where
     if current.live.config.client.answers_half_closed {
         io = io.answering_half_closed(client.end_wanted.clone());
     }
-    let end_wanted = end_wanted(worker, client, io.handle());
+    let guard = io.handle();
+    let end_wanted = end_wanted(worker, client, guard.clone());
     let served = server.serve(io, protocol, service, end_wanted).await;
+    if guard.is_end_held() && matches!(served.end, ConnectionEnd::Failed(_)) {
+        // With the byte that went ahead, a response cut short could look complete.
+        client.wire.reset_on_close();
+    }
     count_end(worker, &served);
     if client.left_body_unread.get() || served.violation == Some(FramingViolation::FrameFlood) {
         // The wire outlives hyper's half of it, so the socket is still open.

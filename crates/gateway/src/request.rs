@@ -230,6 +230,7 @@ async fn answer(
     let asks_origin = expects_continue
         && version == Version::HTTP_11
         && body.is_partial()
+        && !prepared.is_last_hop
         && is_asked(&current, service, now);
     if asks_origin {
         head.headers.insert(EXPECT, HeaderValue::from_static("100-continue"));

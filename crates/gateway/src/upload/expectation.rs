@@ -23,7 +23,9 @@ const SILENT_FOR: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(crate) struct Expectation {
     interims: Interims,
-    is_over: Pin<Box<Sleep>>,
+    answer_max: Duration,
+    /// From the first time that the body is asked for: the request may have waited for a connection before.
+    is_over: Option<Pin<Box<Sleep>>>,
     begins_until: Instant,
 }
 
@@ -37,7 +39,8 @@ impl Expectation {
         interims.expect_continue();
         Self {
             interims: interims.clone(),
-            is_over: Box::pin(sleep(AGREEMENT_MAX.min(answer_max / AGREEMENT_PART))),
+            answer_max,
+            is_over: None,
             begins_until: now + answer_max.mul_f64(BODY_PART),
         }
     }
@@ -45,7 +48,9 @@ impl Expectation {
     /// Ready once the body may be sent: until when it is to begin.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         if self.interims.poll_agreed(cx).is_pending() {
-            ready!(self.is_over.as_mut().poll(cx));
+            let agreement_max = AGREEMENT_MAX.min(self.answer_max / AGREEMENT_PART);
+            let is_over = self.is_over.get_or_insert_with(|| Box::pin(sleep(agreement_max)));
+            ready!(is_over.as_mut().poll(cx));
             self.interims.expect_no_more();
         }
         Poll::Ready(self.begins_until)

@@ -199,6 +199,28 @@ fn a_client_that_ends_its_half_gets_its_answer() {
     assert_eq!(gateway.metrics().value("flashweir_requests_abandoned_total"), 0.0);
 }
 
+/// What went ahead of the next chunk would be the last chunk to some clients, if the connection ended in order behind it.
+#[test]
+fn an_answer_cut_short_is_reset_for_a_client_that_ended_its_half() {
+    let latch = Latch::new();
+    let breaks = latch.clone();
+    let upstream = Upstream::start(move |connection: &mut Connection| {
+        if connection.read_request().is_some() {
+            connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n");
+            breaks.wait();
+        }
+    });
+    let gateway = before(&upstream).start();
+    let mut client = gateway.connect();
+    client.send(get("/"));
+    assert_eq!(client.response_head().expect("a head").status(), 200);
+    client.finish_writing();
+    assert_eq!(client.read_exactly("5\r\nhello\r\n0".len()), b"5\r\nhello\r\n0", "a digit ahead");
+    latch.open();
+    assert!(client.read_to_end().is_err(), "no orderly end");
+    gateway.wait_in_flight(0);
+}
+
 #[test]
 fn where_half_closed_clients_are_not_answered_an_end_is_the_end() {
     let upstream = patient();
