@@ -27,8 +27,8 @@ pub(super) struct Absence {
 
 impl Absence {
     /// A request was refused a connection by every server that it tried, at first at `since`. For how long it may wait and try again; none if
-    /// it may not. A server that goes in order still answers on its old connections, and each answer begins a new absence: so no request waits
-    /// for longer than a second of its own either.
+    /// it may not. A server that goes in order still answers on its old connections, and each answer begins a new absence: so a
+    /// request waits for a second from its first refusal at most, too.
     pub(super) fn wait_max(&self, since: Instant, now: Instant) -> Option<Duration> {
         let own = RESTART_MAX.checked_sub(now.saturating_since(since))?;
         let now = now.as_nanos().max(1);
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(
             wait_max(28_503, 28_903),
             Some(Duration::from_millis(600)),
-            "what is left of its own second"
+            "what is left of the second of this request"
         );
         assert_eq!(wait_max(28_503, 29_503), None);
     }
