@@ -96,7 +96,7 @@ where
         let mut response = ready!(this.response.poll(cx))?;
         response.headers_mut().entry(DATE).or_insert_with(date::now);
         let in_flight = this.in_flight.take();
-        // As hyper will send it. A client that closes such a stream is not noticed by a length that is never reached.
+        // As hyper will send it: while such a response is silent, only a byte ahead of the next chunk shows that its client has gone.
         if *this.is_http11
             && response.body().size_hint().exact().is_none()
             && !response.headers().contains_key(CONTENT_LENGTH)

@@ -91,7 +91,7 @@ fn interim_responses_come_before_the_answer_each_on_its_own_stream() {
 }
 
 #[test]
-fn a_client_that_asks_is_told_to_send_its_body_when_that_is_wanted() {
+fn a_client_that_asks_gets_100_when_its_body_is_wanted() {
     run(async {
         let wanted = Rc::new(Notify::new());
         let wants = wanted.clone();
@@ -112,14 +112,14 @@ fn a_client_that_asks_is_told_to_send_its_body_when_that_is_wanted() {
         let (response, _body) = client.send_request(ask("/refused"), false).unwrap();
         assert_eq!(statuses(response).await, [503]);
         let (mut response, mut body) = client.send_request(ask("/"), false).unwrap();
-        let told = poll_fn(|cx| response.poll_informational(cx));
+        let interim = poll_fn(|cx| response.poll_informational(cx));
         assert!(
-            tokio::time::timeout(Duration::from_secs(1), told).await.is_err(),
-            "told before it is wanted"
+            tokio::time::timeout(Duration::from_secs(1), interim).await.is_err(),
+            "100 before it is wanted"
         );
         wanted.notify_one();
-        let told = poll_fn(|cx| response.poll_informational(cx)).await.unwrap().unwrap();
-        assert_eq!(told.status(), 100);
+        let interim = poll_fn(|cx| response.poll_informational(cx)).await.unwrap().unwrap();
+        assert_eq!(interim.status(), 100);
         body.send_data(Bytes::from("body"), true).unwrap();
         assert_eq!(response.await.unwrap().into_body().data().await.unwrap().unwrap(), "body");
     });

@@ -1,7 +1,7 @@
 //! How long no server of a service has accepted a connection: requests wait for one that restarts, and not for one that is gone.
 //!
 //! A refused connection shows that nothing of the request has come to a server, so that any method may be sent later. All requests of an
-//! absence wait until the same moment, [`RESTART_MAX`] after it began: who comes later is answered at once.
+//! absence wait until the same moment, [`RESTART_MAX`] after it began: a request that comes later is answered at once.
 //!
 //! Pure: the clock is an argument.
 

@@ -248,8 +248,8 @@ impl<B: RequestBody> Upstreams<B> {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            // What is tried again after a wait has been recorded.
-            if wait == FIRST_WAIT {
+            // That it is absent has been recorded before the first wait.
+            if wait == FIRST_WAIT || !error.is_refused() {
                 self.shared.record_failure(index, error.kind, client);
             }
             if outgoing.unsent.is_none() {

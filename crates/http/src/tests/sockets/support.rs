@@ -39,7 +39,10 @@ impl RawUpstream {
         Self::start_at("127.0.0.1:0".parse().unwrap(), script).await
     }
 
-    async fn start_at<F>(address: SocketAddr, script: impl Fn(usize, TcpStream) -> F + 'static) -> Self
+    pub(crate) async fn start_at<F>(
+        address: SocketAddr,
+        script: impl Fn(usize, TcpStream) -> F + 'static,
+    ) -> Self
     where
         F: Future<Output = ()> + 'static,
     {

@@ -160,6 +160,28 @@ fn requests_wait_for_a_server_that_restarts_and_not_for_one_that_is_gone() {
     });
 }
 
+/// What it does once it is back is recorded, as of any server.
+#[test]
+fn a_server_that_returns_and_resets_is_left_out() {
+    run(async {
+        let address = refusing_address();
+        let upstreams = upstreams(settings(&[address, refusing_address()]));
+        let returns = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            RawUpstream::start_at(address, |_, mut stream| async move {
+                read_head(&mut stream).await;
+                reset(stream);
+            })
+            .await
+        };
+        let waits = |client| SendOptions { client: Some(client), waits: true, ..SendOptions::default() };
+        let post = || Request::post("/").header("host", "a").body(Either::Right(Full::from("body"))).unwrap();
+        let (answer, _returned) = tokio::join!(upstreams.send_with(waits(1), post()), returns);
+        assert_eq!(answer.unwrap_err().kind, UpstreamErrorKind::Reset);
+        assert!(!upstreams.shared().statuses()[0].is_available(), "refused, then reset");
+    });
+}
+
 #[test]
 fn a_request_that_was_sent_is_never_sent_again() {
     run(async {
