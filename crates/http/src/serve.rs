@@ -66,7 +66,11 @@ pub struct Server {
 
 /// One connection as the service of one of its requests sees it.
 #[derive(Clone, Debug)]
-pub struct Connection(Rc<ConnectionState>, Option<Rc<StreamState>>);
+pub struct Connection {
+    state: Rc<ConnectionState>,
+    /// The request's stream, in HTTP/2.
+    stream: Option<Rc<StreamState>>,
+}
 
 #[derive(Debug)]
 struct ConnectionState {
@@ -171,7 +175,7 @@ impl Server {
                     Ok(sniffed) => sniffed.map_err(|error| ConnectionEnd::Failed(error.into())),
                     Err(_) => Err(ConnectionEnd::HeadTimeout),
                 },
-                () = &mut drain, if connection.0.guard.phase() == ReadPhase::Idle => {
+                () = &mut drain, if connection.state.guard.phase() == ReadPhase::Idle => {
                     Err(ConnectionEnd::Closed)
                 }
             },
@@ -188,12 +192,16 @@ impl Server {
             }
             Err(end) => {
                 if matches!(end, ConnectionEnd::HeadTimeout) {
-                    answer_request_timeout(io, &connection.0.guard).await;
+                    answer_request_timeout(io, &connection.state.guard).await;
                 }
                 end
             }
         };
-        Served { requests: connection.0.requests.get(), violation: connection.0.guard.violation(), end }
+        Served {
+            requests: connection.state.requests.get(),
+            violation: connection.state.guard.violation(),
+            end,
+        }
     }
 
     async fn serve_http1<Io, S, F, B, E>(
@@ -216,15 +224,15 @@ impl Server {
         // Dropping hyper's half first drops a body it still reads, so its sender learns of the end at once.
         let http1::Parts { io, read_buf, .. } = http1.into_parts();
         let io = io.into_inner();
-        let tunnel = connection.0.tunnel.borrow_mut().take();
+        let tunnel = connection.state.tunnel.borrow_mut().take();
         match (end, tunnel) {
             (ConnectionEnd::Closed, Some(tunnel)) => ConnectionEnd::Tunnel(tunnel.run(io, &read_buf).await),
             (ConnectionEnd::HeadTimeout, _) => {
-                answer_request_timeout(io, &connection.0.guard).await;
+                answer_request_timeout(io, &connection.state.guard).await;
                 ConnectionEnd::HeadTimeout
             }
             (end, _) => {
-                let guard = &connection.0.guard;
+                let guard = &connection.state.guard;
                 // Also a request refused before its body was read.
                 if guard.violation().is_some() || guard.phase() == ReadPhase::ReadingBody {
                     linger(io.into_inner()).await;
@@ -286,42 +294,42 @@ impl Connection {
             idle_since: Cell::new(Instant::now()),
             tunnel: RefCell::new(None),
         };
-        Self(Rc::new(state), None)
+        Self { state: Rc::new(state), stream: None }
     }
 
     /// The same, for the request of one of its streams.
     fn of_stream(&self, stream: Rc<StreamState>) -> Self {
-        Self(self.0.clone(), Some(stream))
+        Self { state: self.state.clone(), stream: Some(stream) }
     }
 
     /// Requests received on this connection so far, the current one included.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.0.requests.get()
+        self.state.requests.get()
     }
 
     /// Requests whose responses have not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.0.guard.end().in_flight()
+        self.state.guard.end().in_flight()
     }
 
     /// The framing violation found on this connection, if one was.
     #[must_use]
     pub fn violation(&self) -> Option<FramingViolation> {
-        self.0.guard.violation()
+        self.state.guard.violation()
     }
 
     /// Interim responses to the request in progress.
     #[must_use]
     pub fn interims(&self) -> &Interims {
-        self.1.as_ref().map_or_else(|| self.0.guard.interims(), |stream| &stream.interims)
+        self.stream.as_ref().map_or_else(|| self.state.guard.interims(), |stream| &stream.interims)
     }
 
     /// Handle that ends the request's stream; none in HTTP/1.
     #[must_use]
     pub fn stream_cut(&self) -> Option<StreamCut> {
-        self.1.as_ref().map(|stream| stream.cut.clone())
+        self.stream.as_ref().map(|stream| stream.cut.clone())
     }
 
     /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection becomes this tunnel. In HTTP/2 once
@@ -330,11 +338,11 @@ impl Connection {
     /// # Errors
     /// The violation found in what the client sent ahead; the tunnel is dropped (and reports so), answer 400.
     pub fn hand_over(&self, tunnel: PendingTunnel) -> Result<(), FramingViolation> {
-        let place = match &self.1 {
+        let place = match &self.stream {
             Some(stream) => &stream.tunnel,
             None => {
-                self.0.guard.pass_through()?;
-                &self.0.tunnel
+                self.state.guard.pass_through()?;
+                &self.state.tunnel
             }
         };
         *place.borrow_mut() = Some(tunnel);
@@ -343,19 +351,19 @@ impl Connection {
 
     /// In HTTP/1 the next head may wait behind the requests before it; in HTTP/2 it makes them wait.
     fn is_head_overdue(&self, now: Instant, head_timeout: Duration) -> bool {
-        let guard = &self.0.guard;
+        let guard = &self.state.guard;
         let since = match guard.is_http2() {
             true => guard.head_since(),
             false if self.in_flight() > 0 => return false,
-            false => guard.head_since().max(self.0.idle_since.get()),
+            false => guard.head_since().max(self.state.idle_since.get()),
         };
         guard.phase() == ReadPhase::ReadingHead && now.duration_since(since) >= head_timeout
     }
 
     fn is_idle_since(&self, now: Instant, idle_timeout: Duration) -> bool {
         self.in_flight() == 0
-            && self.0.guard.phase() != ReadPhase::ReadingHead
-            && now.duration_since(self.0.idle_since.get()) >= idle_timeout
+            && self.state.guard.phase() != ReadPhase::ReadingHead
+            && now.duration_since(self.state.idle_since.get()) >= idle_timeout
     }
 }
 

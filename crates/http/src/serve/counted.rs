@@ -51,15 +51,15 @@ impl<S> Counted<S> {
 
 impl InFlight {
     pub(super) fn begin(connection: &Connection) -> Self {
-        connection.0.requests.set(connection.0.requests.get() + 1);
-        connection.0.guard.end().begin();
+        connection.state.requests.set(connection.state.requests.get() + 1);
+        connection.state.guard.end().begin();
         Self(connection.clone())
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let state = &self.0.0;
+        let state = &self.0.state;
         if state.guard.end().end() {
             state.idle_since.set(Instant::now());
         }
@@ -102,7 +102,7 @@ where
             && !response.headers().contains_key(CONTENT_LENGTH)
             && let Some(in_flight) = &in_flight
         {
-            in_flight.0.0.guard.end().begin_chunks();
+            in_flight.0.state.guard.end().begin_chunks();
         }
         Poll::Ready(Ok(response.map(|body| CountedBody { body, _in_flight: in_flight })))
     }

@@ -97,7 +97,7 @@ where
                     this.state = State::Serving(http);
                 }
                 State::Serving(http) => {
-                    if this.silence.poll(cx, this.connection.0.guard.reads()).is_ready() {
+                    if this.silence.poll(cx, this.connection.state.guard.reads()).is_ready() {
                         return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
                     }
                     match ready!(http.poll_accept(cx)) {
