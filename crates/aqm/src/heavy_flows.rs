@@ -15,7 +15,7 @@
 
 use alloc::boxed::Box;
 use flashweir_core::limits;
-use flashweir_measure::SpaceSaving;
+use flashweir_core::measure::SpaceSaving;
 
 /// Entries of a set.
 pub const WAYS: usize = 8;

@@ -14,7 +14,7 @@
 //!
 //! Cost: a scan of N keys; no allocation.
 
-use flashweir_measure::SpaceSaving;
+use flashweir_core::measure::SpaceSaving;
 
 /// The paper's table of high-bandwidth flows ("HBF cache size 50").
 pub const PUBLISHED_ENTRIES: usize = 50;

@@ -1,4 +1,4 @@
-//! The words all of Flashweir shares: time, rates, ids, verdicts, randomness, hashing and every named bound.
+//! Types that every crate shares: time, rates, ids, verdicts, randomness, hashing, estimators and every named bound.
 //!
 //! Nothing here reads a clock, allocates on a request's path or knows a socket; time and randomness are
 //! arguments everywhere (`no_std` keeps it that way).
@@ -8,6 +8,7 @@ extern crate alloc;
 pub mod hash;
 pub mod id;
 pub mod limits;
+pub mod measure;
 pub mod rng;
 pub mod shortage;
 #[cfg(test)]

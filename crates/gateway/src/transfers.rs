@@ -8,8 +8,8 @@
 
 use crate::tracked::Wire;
 use flashweir_admission::flash_crowd::Response;
+use flashweir_core::measure::{FirstWindow, TimeSlidingWindow};
 use flashweir_core::{Duration, Instant, limits};
-use flashweir_measure::{FirstWindow, TimeSlidingWindow};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 

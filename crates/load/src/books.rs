@@ -8,7 +8,7 @@ use crate::sender::Sender;
 use crate::tally::Book;
 use crate::transport::ConnectionCounts;
 use crate::{LoadPlan, Progress};
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_workload::hurst::{Hurst, HurstEstimator};
 use flashweir_workload::{ArrivalProcess, Schedule};
 use std::collections::{BTreeMap, VecDeque};

@@ -2,7 +2,7 @@
 
 use crate::counts::{Counts, Outcome};
 use crate::distribution::Distributions;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use crate::counts::Counts;
 use crate::ledger::Change;
 use flashweir_core::limits::LOAD_SERIES_BINS;
-use flashweir_measure::Histogram;
-use flashweir_measure::histogram::Sparse;
+use flashweir_core::measure::Histogram;
+use flashweir_core::measure::histogram::Sparse;
 
 /// One class's run, second by second.
 ///

@@ -7,7 +7,7 @@ use crate::result::{Histograms, Second, Tally};
 use crate::series::{Bin, Series};
 use flashweir_core::Reason;
 use flashweir_core::limits::LOAD_SERIES_BINS;
-use flashweir_measure::histogram::Sparse;
+use flashweir_core::measure::histogram::Sparse;
 use std::collections::BTreeMap;
 
 /// All that is known of one class (or of all together): results are made of it, and merging adds it.

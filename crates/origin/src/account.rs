@@ -4,11 +4,11 @@
 //! `flashweir origin` is one process that answers how many requests it has completed. An application server is a tree of processes, and
 //! under a crowd it answers no question in time: its application appends one byte to a file for each completed request.
 //!
-//! [`flashweir_measure::useful`] makes a share of two readings. A [`Ruler`] takes the readings while a crowd is sent.
+//! [`flashweir_core::measure::useful`] makes a share of two readings. A [`Ruler`] takes the readings while a crowd is sent.
 
 use crate::processes::with_descendants;
 use crate::request::COMPLETED_PATH;
-use flashweir_measure::useful::{Reading, ThreadTime, Useful};
+use flashweir_core::measure::useful::{Reading, ThreadTime, Useful};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -24,8 +24,8 @@ use crate::release::Release;
 use crate::sample::{ApplicationSample, PoolState, SentryLoad};
 use crate::sentries::SentryCount;
 use crate::sizing::{Sized, sized};
+use flashweir_core::measure::HighLowFilter;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::HighLowFilter;
 
 /// Demand is new when it lasts this long, or an interval between plans, refused or not: the time over which counts are kept separately.
 const PANIC_WINDOW: Duration = Duration::from_secs(5);

@@ -18,8 +18,8 @@
 use crate::distribution::{COUNTER_TAU, two_of};
 use crate::servers::ServerIndex;
 use core::cmp::Ordering;
+use flashweir_core::measure::DecayedCounters;
 use flashweir_core::{Instant, Rng};
-use flashweir_measure::DecayedCounters;
 
 /// A server's load at the moment of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

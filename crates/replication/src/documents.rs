@@ -6,8 +6,8 @@ use crate::servers::ServerIndex;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flashweir_core::limits::REPLICA_DOCUMENTS;
+use flashweir_core::measure::DecayedCounters;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::DecayedCounters;
 
 /// How far back offered rates of documents reach: five times the memory of the router, so that what placement sees of a document
 /// does not fluctuate with each choice.

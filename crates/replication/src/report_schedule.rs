@@ -2,8 +2,8 @@
 
 use crate::distribution::COUNTER_TAU;
 use crate::placement::{Overload, Watermarks};
+use flashweir_core::measure::DecayedCounters;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::DecayedCounters;
 
 /// The shortest time between two early reports: one more report a second costs nothing, a report for each request would.
 const EARLY_GAP: Duration = Duration::from_secs(1);

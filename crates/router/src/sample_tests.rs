@@ -132,7 +132,7 @@ fn responses_are_dated_by_whether_they_began_under_the_plan_in_force() {
 
 #[test]
 fn the_kernel_counts_rates_by_the_buckets_of_samples() {
-    use flashweir_measure::log_buckets::{bucket_of, middle_of};
+    use flashweir_core::measure::log_buckets::{bucket_of, middle_of};
     let mut rng = flashweir_core::Rng::new(1);
     for _ in 0..100_000 {
         let rate_bytes_per_s = rng.next_u64() >> rng.below(64);

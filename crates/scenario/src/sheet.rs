@@ -6,7 +6,7 @@ use crate::packet_view::PacketView;
 use crate::statistic::{STATISTICS, Statistic, View};
 use crate::summary::Summary;
 use flashweir_core::Duration;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_sim::request::{Counts, Outcome};
 
 /// All statistics of a scenario's runs.

@@ -4,7 +4,7 @@ use crate::accept::{Scope, Within};
 use crate::packet_view::{LinkFlow, PacketView};
 use flashweir_admission::flash_crowd::Rule;
 use flashweir_core::Duration;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_sim::request::{Counts, MeanLevel, PlanTaken};
 
 /// A statistic of a run.

@@ -1,8 +1,8 @@
 //! How long people waited who were let in.
 
+use flashweir_core::measure::Histogram;
+use flashweir_core::measure::histogram::Sparse;
 use flashweir_load::Second;
-use flashweir_measure::Histogram;
-use flashweir_measure::histogram::Sparse;
 
 /// The latency that the part `share` of those who were not refused do not exceed, milliseconds, to 3 %; `None` if there
 /// were none. Who gave up or got an error counts with the whole patience: leaving them out would flatter a service that
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn people_who_gave_up_count_with_their_patience() {
-        let bucket = |ms: u64| u64::from(flashweir_measure::histogram::index(ms * 1_000));
+        let bucket = |ms: u64| u64::from(flashweir_core::measure::histogram::index(ms * 1_000));
         let with = |timed_out| {
             let series =
                 [Second { latency_buckets: vec![(bucket(100), 990)], timed_out, ..Second::default() }];

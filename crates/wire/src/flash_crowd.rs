@@ -11,7 +11,7 @@ use flashweir_core::Rate;
 use flashweir_core::limits::{
     HOT_SPOT_ENTRIES, HOT_SPOTS_LIMITED, LATENCY_CELLS, LATENCY_CELLS_UNCLASSED, RATE_CELLS, URL_CLASSES,
 };
-use flashweir_measure::log_buckets::BUCKETS;
+use flashweir_core::measure::log_buckets::BUCKETS;
 
 record!(Sample {
     gate,

@@ -7,9 +7,9 @@ use flashweir_admission::sentry::{
     LongCounts, Plan, Policing, Policy, Published, PublishedRule, ROWS, Rule, SERVICE_TIMES, Sample, UrlSum,
 };
 use flashweir_core::limits::{CLASSES, LADDER_STEPS, URL_CLASSES, WORKERS};
+use flashweir_core::measure::Histogram;
+use flashweir_core::measure::histogram::{BUCKETS, Sparse};
 use flashweir_limit::{CLASSES_MAX, Row};
-use flashweir_measure::Histogram;
-use flashweir_measure::histogram::{BUCKETS, Sparse};
 use std::sync::Arc;
 
 record!(Sample {

@@ -5,8 +5,8 @@ use flashweir_admission::sentry::{
     ClassCounts, ClassPolicy, LevelSum, Policy, Sample, SentryPlanner, UrlSum,
 };
 use flashweir_admission::{Binding, Planner as _};
+use flashweir_core::measure::histogram::index;
 use flashweir_core::{Duration, Instant, Rng};
-use flashweir_measure::histogram::index;
 use std::hint::black_box;
 use std::sync::Arc;
 

@@ -26,8 +26,8 @@
 use super::signal::Signal;
 use super::window::{COUNT_SPAN, FLOWS_FROM, Fastest, Measurement, RESPONSES_MIN};
 use super::{Baseline, Cause};
+use flashweir_core::measure::DecayingMean;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::DecayingMean;
 
 /// Memory of the baselines, unless 7.5 intervals (NEWS's 0.875 a tick) are longer.
 const BASELINE_MEMORY: Duration = Duration::from_secs(60);

@@ -9,8 +9,8 @@ use super::{HostCount, Limit, Plan, Response, Sample};
 use crate::{Flow, token_bucket::TokenBucket};
 use alloc::vec::Vec;
 use flashweir_core::limits::{HOT_SPOT_ENTRIES, HOT_SPOTS_LIMITED};
+use flashweir_core::measure::SpaceSaving;
 use flashweir_core::{Duration, Instant, Rate, Reason, Shed, Verdict};
-use flashweir_measure::SpaceSaving;
 
 /// The burst of a ceiling, in milliseconds of its rate. A whole second would let every lull
 /// refill a second of queue at the origin; a quarter still absorbs the clustering of Poisson arrivals.

@@ -29,8 +29,8 @@ use super::sample::{LatencyCell, Response, UNCLASSED};
 use alloc::{boxed::Box, vec, vec::Vec};
 use flashweir_core::Duration;
 use flashweir_core::limits::URL_CLASSES;
-use flashweir_measure::RunningMedian;
-use flashweir_measure::log_buckets::middle_of;
+use flashweir_core::measure::RunningMedian;
+use flashweir_core::measure::log_buckets::middle_of;
 
 /// A latency below this is as good as any: users do not notice it, and on a busy machine the scheduler alone adds as much.
 /// Without it, a service that answers in a fifth of a millisecond would be "five times slower" at one.

@@ -13,8 +13,8 @@ use super::window::{Counts, Measurement, Told, Window};
 use super::{Baseline, Cause, Explanation, Limit, Mode, Plan, PlannerMode, Rule, Sample, Settings};
 use crate::{Binding, Flow, Planner};
 use alloc::{boxed::Box, vec, vec::Vec};
+use flashweir_core::measure::log_buckets::middle_of;
 use flashweir_core::{Duration, Instant, Rate};
-use flashweir_measure::log_buckets::middle_of;
 
 /// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
 const RETRY_AFTER_MAX_S: f64 = 30.0;

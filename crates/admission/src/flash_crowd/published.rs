@@ -20,7 +20,7 @@
 //! purpose: this mode exists for comparison).
 
 use super::{Baseline, Cause, Rule, window::Measurement};
-use flashweir_measure::HighLowFilter;
+use flashweir_core::measure::HighLowFilter;
 
 /// Memory of the averages in calm (paper only) and otherwise (NEWS §4.2; authors' code).
 const MEMORY_FAST: f64 = 0.125;

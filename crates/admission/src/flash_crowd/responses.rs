@@ -7,7 +7,7 @@
 use super::sample::{Counted, LatencyCell, RateCell, UNCLASSED};
 use alloc::{boxed::Box, vec, vec::Vec};
 use flashweir_core::limits::{LATENCY_CELLS, LATENCY_CELLS_UNCLASSED, RATE_CELLS};
-use flashweir_measure::log_buckets::{BUCKETS, bucket_of};
+use flashweir_core::measure::log_buckets::{BUCKETS, bucket_of};
 
 const _: () = assert!(BUCKETS == RATE_CELLS && BUCKETS == LATENCY_CELLS_UNCLASSED);
 /// Places of the hash table, a power of two.

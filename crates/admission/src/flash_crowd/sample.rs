@@ -1,7 +1,7 @@
 //! Measurements of a gate for the planner: counts, and how finished responses fared, as counts by class and bucket.
 //!
 //! A sample's size does not grow with the number of requests. Latencies and rates are distinguished by
-//! [`log_buckets`](flashweir_measure::log_buckets), to 1.6 %: a sixth of the smallest margin that is judged, and less in a mean over
+//! [`log_buckets`](flashweir_core::measure::log_buckets), to 1.6 %: a sixth of the smallest margin that is judged, and less in a mean over
 //! many buckets.
 
 use crate::Flow;

@@ -8,7 +8,7 @@
 
 use super::window::Fastest;
 use flashweir_core::Duration;
-use flashweir_measure::DecayingMean;
+use flashweir_core::measure::DecayingMean;
 
 /// The margin never exceeds this: beyond it the signal is too noisy to wait for any worse.
 const MARGIN_MAX: f64 = 0.5;

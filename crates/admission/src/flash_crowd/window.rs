@@ -9,8 +9,8 @@
 use super::latency_reference::Score;
 use super::sample::Counted;
 use alloc::{collections::VecDeque, vec::Vec};
+use flashweir_core::measure::fastest::{descending, fastest_count};
 use flashweir_core::{Duration, Instant, limits::CELLS_PER_WINDOW};
-use flashweir_measure::fastest::{descending, fastest_count};
 
 /// Fewer responses than this are no measurement: a tenth of fewer is one or two.
 pub(super) const RESPONSES_MIN: usize = 30;

@@ -10,8 +10,8 @@ use super::measured::Measured;
 use super::sample::Sample;
 use alloc::boxed::Box;
 use flashweir_core::Duration;
+use flashweir_core::measure::histogram::bucket_middle;
 use flashweir_limit::{Learned, Learner, Numbers, Tick};
-use flashweir_measure::histogram::bucket_middle;
 
 /// Evidence of one service.
 #[derive(Debug)]

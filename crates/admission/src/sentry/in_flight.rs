@@ -21,8 +21,8 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use flashweir_core::limits::{SENTRY_IN_FLIGHT, URL_CLASSES};
+use flashweir_core::measure::histogram::{BUCKETS, index};
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::histogram::{BUCKETS, index};
 use slab::Slab;
 
 /// One admitted request; goes back to [`SentryGate::end`](super::SentryGate::end) of the gate that gave it.

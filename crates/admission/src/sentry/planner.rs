@@ -16,8 +16,8 @@ use crate::{Binding, Flow, Planner};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flashweir_core::Instant;
-use flashweir_measure::Histogram;
-use flashweir_measure::histogram::bucket_middle;
+use flashweir_core::measure::Histogram;
+use flashweir_core::measure::histogram::bucket_middle;
 
 /// Learns one service's limit.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use super::rows::{ROWS_MAX, compact};
 use crate::Flow;
 use alloc::vec::Vec;
 use flashweir_core::Instant;
+use flashweir_core::measure::Histogram;
 use flashweir_limit::Row;
-use flashweir_measure::Histogram;
 
 /// Measurements of the gate between two drains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Sample {
     pub classes: Vec<ClassCounts>,
     /// The completed by URL class, at most [`URL_CLASSES`](flashweir_core::limits::URL_CLASSES).
     pub urls: Vec<UrlSum>,
-    /// Time and completions by number in flight, at most [`BUCKETS`](flashweir_measure::histogram::BUCKETS).
+    /// Time and completions by number in flight, at most [`BUCKETS`](flashweir_core::measure::histogram::BUCKETS).
     pub levels: Vec<LevelSum>,
     /// Requests that ended, and requests in flight at the end of the interval, by URL class and time; the long ones too.
     pub rows: Vec<Row>,
@@ -136,7 +136,7 @@ pub struct UrlSum {
 /// Traffic while this number of requests was in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelSum {
-    /// The bucket of the number in flight, by [`index`](flashweir_measure::histogram::index).
+    /// The bucket of the number in flight, by [`index`](flashweir_core::measure::histogram::index).
     pub level: u16,
     /// For how long.
     pub nanos: u64,

@@ -6,9 +6,9 @@ use flashweir_admission::sentry::{
     Arrived, Asked, Common, Ending, LevelSum, Long, Permit, Plan, Policing, Policy, Published, PublishedRule,
     Sample, SentryGate, SentryPlanner,
 };
+use flashweir_core::measure::histogram::index;
 use flashweir_core::{Duration, Instant};
 use flashweir_limit::{Row, time_bin};
-use flashweir_measure::histogram::index;
 use std::sync::Arc;
 
 const POLLS: u32 = 7;

@@ -1,7 +1,7 @@
 //! A fresh origin on its own core, a fresh gateway before it, and people who come.
 
+use flashweir_core::measure::Useful;
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Progress, Sources, Target};
-use flashweir_measure::Useful;
 use flashweir_origin::account::{Meter, Ruler};
 use flashweir_origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Origin};

@@ -4,8 +4,8 @@ use crate::demo::outcome::{Numbers, Outcome, Protected, Visit};
 use crate::demo::useful::OriginTime;
 use crate::demo::verdicts::Sighting;
 use crate::demo::{Crowd, Options, PATIENCE, Story};
+use flashweir_core::measure::Useful;
 use flashweir_load::{LoadResult, Percentiles, RunFacts, Second, Tally};
-use flashweir_measure::Useful;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::demo::outcome::Protected;
     use crate::demo::useful::OriginTime;
-    use flashweir_measure::Useful;
+    use flashweir_core::measure::Useful;
 
     fn numbers() -> Numbers {
         let outcome = |completed, p99, ratio| Outcome {

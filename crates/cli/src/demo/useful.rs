@@ -1,6 +1,6 @@
 //! Use of the origin's time while the crowd was there, and whether the machine's speed changed meanwhile.
 
-use flashweir_measure::Useful;
+use flashweir_core::measure::Useful;
 use flashweir_origin::account::{Meter, Ruler};
 use serde::Serialize;
 use std::ops::Range;

@@ -7,9 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 12] = [
+const PURE: [&str; 11] = [
     "core",
-    "measure",
     "limit",
     "admission",
     "aqm",
@@ -136,26 +135,24 @@ fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn words_come_before_measures_and_measures_before_decisions() {
+fn estimators_come_before_decisions() {
     let workspace = workspace();
     workspace.check_only("core", &[]);
-    workspace.check_only("measure", &["core"]);
-    workspace.check_only("admission", &["core", "measure", "limit", "aqm"]);
-    workspace.check_only("aqm", &["core", "measure"]);
-    workspace.check_only("provisioning", &["core", "measure", "admission"]);
-    workspace.check_only("replication", &["core", "measure"]);
+    workspace.check_only("admission", &["core", "limit", "aqm"]);
+    workspace.check_only("aqm", &["core"]);
+    workspace.check_only("provisioning", &["core", "admission"]);
+    workspace.check_only("replication", &["core"]);
     workspace.check_only("feedback", &["core"]);
     workspace.check_only("caller", &["core", "admission", "feedback"]);
     workspace.check_only("cache", &["core"]);
-    workspace.check_only("wire", &["core", "measure", "limit", "admission"]);
+    workspace.check_only("wire", &["core", "limit", "admission"]);
     workspace.check_only("workload", &["core"]);
 }
 
 #[test]
 fn the_simulator_runs_decisions_and_experiments_run_the_simulator() {
     let workspace = workspace();
-    let decisions =
-        ["core", "measure", "admission", "aqm", "feedback", "provisioning", "replication", "workload"];
+    let decisions = ["core", "admission", "aqm", "feedback", "provisioning", "replication", "workload"];
     workspace.check_only("sim", &decisions);
     workspace.check_only("experiments", &[&decisions[..], &["sim", "report"]].concat());
 }
@@ -182,7 +179,7 @@ fn pure_crates_stay_pure() {
 
 #[test]
 fn http_mechanics_know_of_decisions_only_which_server_answers() {
-    workspace().check_only("http", &["core", "measure", "replication", "kernel"]);
+    workspace().check_only("http", &["core", "replication", "kernel"]);
 }
 
 /// A library in other people's programs brings no server, no configuration and no metrics along.
@@ -207,8 +204,8 @@ fn glue_and_reports_know_no_shell() {
 #[test]
 fn configuration_and_metrics_need_words_and_decisions_only() {
     let workspace = workspace();
-    workspace.check_only("config", &["core", "measure", "admission"]);
-    workspace.check_only("telemetry", &["core", "measure", "admission"]);
+    workspace.check_only("config", &["core", "admission"]);
+    workspace.check_only("telemetry", &["core", "admission"]);
 }
 
 /// A written mode becomes a policy in one place, so that the gateway, the router and the simulator mean the same by it.

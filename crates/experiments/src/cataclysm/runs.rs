@@ -4,7 +4,7 @@ use super::plant::{CLASSES, Mode, class, servers};
 use crate::laboratory::Simulation;
 use crate::seed_values::SeedValues;
 use crate::{ExperimentError, Laboratory, Row, Rule, Spread};
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_report::Point;
 use flashweir_sim::request::{Counts, Policy, Scenario, run};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};

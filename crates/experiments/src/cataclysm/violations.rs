@@ -12,7 +12,7 @@ use crate::plot::Plot;
 use crate::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_admission::sentry::Policy as SentryRules;
 use flashweir_core::Instant;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_provisioning::Mode;
 use flashweir_report::Point;
 use flashweir_sim::pool::{ApplicationOutcome, run as run_pool};

@@ -2,8 +2,8 @@
 
 use crate::ExperimentError;
 use crate::laboratory::Simulation;
+use flashweir_core::measure::jain_index;
 use flashweir_core::{Duration, Instant, Rng};
-use flashweir_measure::jain_index;
 use flashweir_sim::network::{
     Buffer, Counter, Discipline, FeedbackBooks, FeedbackId, FeedbackSettings, LinkId, LinkSettings, Network,
     NetworkError, NoStage, PublishedSettings, PurgeSettings, RateControl, Rem, RouteId,

@@ -2,7 +2,7 @@
 
 use super::record::Fastest;
 use flashweir_core::Instant;
-use flashweir_measure::{FirstWindow, TimeSlidingWindow, mean_of_fastest};
+use flashweir_core::measure::{FirstWindow, TimeSlidingWindow, mean_of_fastest};
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use super::Candidates;
 use crate::SettingsError;
 use crate::servers::ServerIndex;
 use flashweir_core::hash::mix;
-use flashweir_measure::DecayedCounters;
+use flashweir_core::measure::DecayedCounters;
 
 /// Bounded-load consistent hashing. O(hosts), no allocation.
 #[derive(Clone, Copy, Debug)]

@@ -28,8 +28,8 @@ pub use water_filling::{WaterFilling, fill};
 use crate::SettingsError;
 use crate::placement::Watermarks;
 use crate::servers::ServerIndex;
+use flashweir_core::measure::DecayedCounters;
 use flashweir_core::{Duration, Instant, Rng};
-use flashweir_measure::DecayedCounters;
 
 /// A policy, as settings.
 #[derive(Clone, Copy, Debug, PartialEq)]

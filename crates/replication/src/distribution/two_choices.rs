@@ -15,7 +15,7 @@
 use super::Candidates;
 use crate::servers::ServerIndex;
 use flashweir_core::Rng;
-use flashweir_measure::DecayedCounters;
+use flashweir_core::measure::DecayedCounters;
 
 /// Power of two choices on decayed counters. O(1); O(hosts) where one of the two drawn is out.
 #[derive(Clone, Copy, Debug)]

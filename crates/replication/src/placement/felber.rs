@@ -13,8 +13,8 @@
 //! at a third.
 
 use crate::SettingsError;
+use flashweir_core::measure::DecayedCounters;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::DecayedCounters;
 
 /// Inter-arrival times at which the phase changes; service > copy > redirect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use super::scenario::StationModel;
 use super::station::{Job, Station};
 use super::world::RunError;
 use crate::engine::Queue;
+use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant, Rng};
-use flashweir_measure::Histogram;
 
 /// Results of such a benchmark.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Results of a run.
 
 use flashweir_core::Duration;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_replication::ServerIndex;
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Counts of tries by result: in the terms of the load tool, with the gate's and the server's part beside the client's.
 
 use super::gate::ShedReason;
+use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::Histogram;
 
 /// Tries counted by what became of them.
 /// `offered = completed + refused + timed_out + abandoned + broken + in flight`.

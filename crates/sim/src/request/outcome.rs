@@ -8,8 +8,8 @@ use super::packets::PacketOutcome;
 use super::server::{Level, ServerCounts};
 use super::signs::Demotions;
 use super::world::World;
+use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::Histogram;
 use std::ops::Range;
 
 /// Outcome of a run.

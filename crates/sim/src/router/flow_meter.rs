@@ -1,8 +1,8 @@
 //! The rate of every response that passed the router within an interval, by flow.
 
 use crate::network::FlowId;
+use flashweir_core::measure::{FirstWindow, TimeSlidingWindow};
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::{FirstWindow, TimeSlidingWindow};
 
 /// Responses by the slot of their flow: no hashing for each packet, and the same order on every machine.
 ///

@@ -2,7 +2,7 @@
 
 use flashweir_admission::flash_crowd::Explanation;
 use flashweir_core::Instant;
-use flashweir_measure::mean_of_fastest;
+use flashweir_core::measure::mean_of_fastest;
 
 /// Counts of the gate: SYNs of connections that were not let in yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

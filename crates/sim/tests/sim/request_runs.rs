@@ -1,8 +1,8 @@
 //! Goal: people, gate, server and faults do what their documentation says, and every run is a function of its scenario.
 //! Method: small runs with a known answer. The checkers of the simulator run after every step of all of them.
 
+use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant, Rate, Reason};
-use flashweir_measure::Histogram;
 use flashweir_sim::request::{
     ClassModel, Counts, Departed, Fault, FaultKind, FlashCrowdPolicy, Memory, NetworkModel, Outcome,
     Overflow, Policy, RunError, Scenario, ServerModel, ShedReason, Work, run,

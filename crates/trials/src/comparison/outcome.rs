@@ -19,7 +19,7 @@ pub struct Outcome {
     pub goodput: f64,
     /// Completed after the target, over the same.
     pub late: f64,
-    /// Share of the origin's time that went into answers in time ([`flashweir_measure::useful`]); absent where the origin
+    /// Share of the origin's time that went into answers in time ([`flashweir_core::measure::useful`]); absent where the origin
     /// does not have one worker that only computes.
     pub useful: Option<f64>,
     /// 99th percentile of those who were not refused, milliseconds; who gave up or got an error counts with the whole

@@ -2,7 +2,7 @@
 
 use crate::spread::{cell, median};
 use crate::useful::Composition;
-use flashweir_measure::Useful;
+use flashweir_core::measure::Useful;
 use std::fmt::Write;
 
 /// New connections a second.

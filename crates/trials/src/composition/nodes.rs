@@ -2,7 +2,7 @@
 //! asks the sidecar for less. Together they must not throttle twice.
 
 use crate::spread::{cell, median};
-use flashweir_measure::Useful;
+use flashweir_core::measure::Useful;
 use std::fmt::Write;
 
 /// Processor time of a page, milliseconds.

@@ -10,7 +10,7 @@
 
 use super::traces::Trace;
 use crate::useful::Composition;
-use flashweir_measure::Useful;
+use flashweir_core::measure::Useful;
 use std::fmt::Write;
 
 /// Highest rate over the origin's capacity.

@@ -1,12 +1,12 @@
 //! Useful work of the origin behind each composition of the gateway (`make bench-useful`): the cases, and the table.
 //!
 //! 1. A [`Case`] is a composition, a load and a kind of page; [`Case::all`] lists them in the order of a round.
-//! 2. A [`Run`] is what one of them found, as [`flashweir_measure::useful`] defines it.
+//! 2. A [`Run`] is what one of them found, as [`flashweir_core::measure::useful`] defines it.
 //! 3. [`text`] is the table: medians and spread over the rounds.
 
 mod table;
 
-use flashweir_measure::Useful;
+use flashweir_core::measure::Useful;
 
 pub use table::text;
 

@@ -2,7 +2,7 @@
 
 use super::{Case, Composition, LOADS, PAGES_MS, Run};
 use crate::spread::{cell, median};
-use flashweir_measure::Useful;
+use flashweir_core::measure::Useful;
 use std::fmt::Write;
 
 /// Useful of each case, the ratio of the default composition to the sentry alone (round by round), and the two factors.

@@ -8,9 +8,9 @@ use flashweir_admission::flash_crowd::{
 };
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::{Flow, PlannerDriver, sentry};
+use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use flashweir_limit::Row;
-use flashweir_measure::Histogram;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;

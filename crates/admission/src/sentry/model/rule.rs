@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use flashweir_core::Instant;
 use flashweir_core::limits::SENTRY_IN_FLIGHT;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 
 /// The limit, and what is known.
 #[derive(Debug)]

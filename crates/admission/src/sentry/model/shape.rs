@@ -1,7 +1,7 @@
 //! How uneven times are: the distribution of a request's time over the mean.
 
 use super::constants::Constants;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 
 /// Decaying counts of times over their mean, in quarter octaves.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! Made-up results and moments for tests: the shape of real ones, with ledgers that add up.
 
+use flashweir_core::measure::histogram::index;
 use flashweir_load::{
     ConnectionCounts, Counts, CrowdWindow, Histograms, HurstFigure, LoadResult, Percentiles, Progress,
     Recovery, RunFacts, Second, Tally,
 };
-use flashweir_measure::histogram::index;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -3,8 +3,8 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
+use flashweir_core::measure::Useful;
 use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
-use flashweir_measure::Useful;
 use flashweir_origin::account::{Meter, Ruler};
 use flashweir_origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, Origin};

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flashweir_core::measure::{FirstWindow, TimeSlidingWindow};
 use flashweir_core::{Duration, Instant, Rng};
-use flashweir_measure::{FirstWindow, TimeSlidingWindow};
 
 use super::*;
 

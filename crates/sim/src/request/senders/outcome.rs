@@ -2,7 +2,7 @@
 
 use crate::request::Level;
 use flashweir_core::Duration;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 
 /// Outcome of a run.
 #[derive(Clone, Debug)]

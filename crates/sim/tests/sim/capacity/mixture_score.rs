@@ -6,7 +6,7 @@
 
 use super::mixture::{Mixture, PAGES, SLOW};
 use flashweir_admission::sentry::Learning;
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_sim::request::{CalmReport, Counts, Outcome};
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! How the sentry fares in a cell of the matrix against an oracle that knows the origin and has the same queue.
 
 use super::cell::{BIN_MS, Cell, at, bin};
-use flashweir_measure::Histogram;
+use flashweir_core::measure::Histogram;
 use flashweir_sim::request::{Counts, Outcome};
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Long flows that share one slow link: utilisation, fairness, and what the disciplines do to the queue.
 
 use crate::network::tools::{Pair, wide};
+use flashweir_core::measure::jain_index;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::jain_index;
 use flashweir_sim::network::{Buffer, DatagramSettings, Discipline, LinkSettings, Red, Rem, TcpSettings};
 
 const RATE: u64 = 10_000_000;

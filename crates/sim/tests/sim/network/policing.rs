@@ -1,8 +1,8 @@
 //! Goal: disciplines that treat flows differently do at a link what they are for, and their sources behave as they should. Method:
 //! responsive flows beside a flood through one bottleneck, with several seeds; the worst is judged.
 
+use flashweir_core::measure::jain_index;
 use flashweir_core::{Duration, Instant};
-use flashweir_measure::jain_index;
 use flashweir_sim::network::{
     Buffer, Discipline, FeedbackBooks, FeedbackId, FeedbackSettings, LinkId, LinkSettings, Network,
     NetworkError, NoStage, PurgeSettings, RateControl, Rem,

@@ -3,8 +3,8 @@
 use super::text::{NOTHING, count, digits};
 use super::timeline::{SECONDS, Timeline};
 use anyhow::Context;
+use flashweir_core::measure::histogram::Sparse;
 use flashweir_load::{LoadResult, Percentiles, Tally};
-use flashweir_measure::histogram::Sparse;
 use flashweir_report::{Chart, Figure, HeatMap, Hue, ReportError, Section, Series, Table};
 
 const US_PER_MS: f64 = 1e3;

@@ -1,12 +1,12 @@
 //! Averages with memory.
 
-use flashweir_core::Duration;
+use crate::Duration;
 
 /// NEWS's high-low filter, `V ← a·V + (1 − a)·O` where **a is memory**: 0.125 follows fast, 0.875 is stable
 /// (NEWS §4.2; the paper calls memory "gain"). The first observation seeds it.
 ///
 /// ```
-/// use flashweir_measure::HighLowFilter;
+/// use flashweir_core::measure::HighLowFilter;
 /// let mut average = HighLowFilter::default();
 /// average.update(100.0, 0.875);
 /// average.update(200.0, 0.125);
@@ -38,8 +38,8 @@ impl HighLowFilter {
 /// a short quiet stretch already gives an unbiased baseline, a long one a stable one.
 ///
 /// ```
-/// use flashweir_core::Duration;
-/// use flashweir_measure::DecayingMean;
+/// use crate::Duration;
+/// use flashweir_core::measure::DecayingMean;
 /// let mut mean = DecayingMean::new(Duration::from_secs(60));
 /// for value in [10.0, 20.0, 30.0] {
 ///     mean.update(value, Duration::from_secs(1));

@@ -15,7 +15,7 @@ const _: () = assert!(BUCKETS < 1 << (u64::BITS - COUNT_BITS));
 /// 20 to 60), where the dense form takes 3.7 kB. Exact: it turns back into the [`Histogram`] it was made from.
 ///
 /// ```
-/// use flashweir_measure::histogram::{Histogram, Sparse};
+/// use flashweir_core::measure::histogram::{Histogram, Sparse};
 /// let mut second = Histogram::new();
 /// second.record(1_500);
 /// let settled = Sparse::from_dense(&second);

@@ -3,7 +3,7 @@
 /// Jain's index, (Σx)² / (n·Σx²): 1 where all have the same, 1/n where one has all. None where all are 0.
 ///
 /// ```
-/// use flashweir_measure::jain_index;
+/// use flashweir_core::measure::jain_index;
 /// assert_eq!(jain_index([2.0, 2.0, 2.0]), Some(1.0));
 /// assert_eq!(jain_index([1.0, 0.0]), Some(0.5));
 /// assert_eq!(jain_index([]), None);

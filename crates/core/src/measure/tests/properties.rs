@@ -1,9 +1,9 @@
 //! Goal: the estimators' stated bounds hold for any input. Method: random sequences against exact references.
 
-use crate::{
+use crate::measure::{
     DecayingMean, FirstWindow, RunningMedian, SpaceSaving, TimeSlidingWindow, fastest, mean_of_fastest,
 };
-use flashweir_core::{Duration, Instant};
+use crate::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

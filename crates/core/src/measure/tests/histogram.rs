@@ -1,7 +1,7 @@
 //! Goal: a histogram's stated bounds hold for any values. Method: random values against the sorted list.
 
-use crate::Histogram;
-use crate::histogram::{Sparse, VALUE_MAX};
+use crate::measure::Histogram;
+use crate::measure::histogram::{Sparse, VALUE_MAX};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,6 +1,4 @@
-//! Pure estimators: transfer rates, averages, medians and heavy hitters. Floats are welcome, clocks are not.
-#![cfg_attr(not(test), no_std)]
-extern crate alloc;
+//! Pure estimators: transfer rates, averages, medians, quantiles and heavy hitters. Time is an argument.
 
 pub mod average;
 pub mod decayed_counters;

@@ -9,7 +9,7 @@
 /// The N busiest keys.
 ///
 /// ```
-/// use flashweir_measure::SpaceSaving;
+/// use flashweir_core::measure::SpaceSaving;
 /// let mut table = SpaceSaving::<2>::default();
 /// for key in [7, 7, 7, 8, 9] {
 ///     table.hit(key, 1);

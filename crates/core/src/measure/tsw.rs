@@ -11,7 +11,7 @@
 //! Cost: one division per arrival, 40 bytes per flow. The estimate never decays without arrivals, so
 //! [`TimeSlidingWindow::rate`] ages it at read-out.
 
-use flashweir_core::{Duration, Instant};
+use crate::{Duration, Instant};
 
 /// A of the rule above: RFC 2859's AVG_INTERVAL, one second in the authors' code.
 const AVERAGING_S: f64 = 1.0;
@@ -31,8 +31,8 @@ pub enum FirstWindow {
 /// The rate of one flow, in bytes per second.
 ///
 /// ```
-/// use flashweir_core::{Duration, Instant};
-/// use flashweir_measure::{FirstWindow, TimeSlidingWindow};
+/// use crate::{Duration, Instant};
+/// use flashweir_core::measure::{FirstWindow, TimeSlidingWindow};
 /// let at = Instant::from_millis;
 /// let corrected = FirstWindow::Corrected { floor: Duration::from_millis(10) };
 /// let mut flow = TimeSlidingWindow::new(at(0), corrected);

@@ -1,6 +1,6 @@
 //! Which values of a quantity that spans many orders of magnitude count as one: 32 equal steps in each octave.
 //!
-//! Finer than the buckets of a [`Histogram`](crate::Histogram), because what is judged by these values is a tenth worse or
+//! Finer than the buckets of a [`Histogram`](crate::measure::Histogram), because what is judged by these values is a tenth worse or
 //! not: the middle of a bucket is at most 1/64 (1.6 %) from any value in it, and exact below 64. The programs in the kernel
 //! (`rate_bucket` in kernel/bpf/rate.h) count transfer rates by the same rule.
 

@@ -5,7 +5,7 @@
 /// and then wanders by about its last step. A value a thousand times too large moves it no more than any other.
 ///
 /// ```
-/// use flashweir_measure::RunningMedian;
+/// use flashweir_core::measure::RunningMedian;
 /// let mut median = RunningMedian::default();
 /// for n in 0..1_000 {
 ///     median.observe(if n % 10 == 0 { 5.0 } else { 0.010 });

@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 /// Counters of values, ready to record.
 ///
 /// ```
-/// use flashweir_measure::Histogram;
+/// use flashweir_core::measure::Histogram;
 /// let mut latency_us = Histogram::new();
 /// (1..=1_000).for_each(|value| latency_us.record(value));
 /// let median = latency_us.quantile(0.5).expect("there are values");

@@ -96,7 +96,7 @@ impl Useful {
     /// or a count went backwards, as after a restart of the origin.
     ///
     /// ```
-    /// use flashweir_measure::useful::{Reading, ThreadTime, Useful};
+    /// use flashweir_core::measure::useful::{Reading, ThreadTime, Useful};
     /// let reading = |at_ns, running_ns, completed| Reading {
     ///     at_ns,
     ///     threads: vec![ThreadTime { id: 7, running_ns, waiting_ns: 0 }],

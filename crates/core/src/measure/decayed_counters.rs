@@ -1,8 +1,8 @@
 //! Counts of recent events for many owners, compared without decaying each of them.
 
+use crate::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use flashweir_core::{Duration, Instant};
 
 /// Steps into which one half-life is divided: an event's weight is off by at most 2^(1/64) − 1 = 1.1 %.
 const STEPS: u64 = 64;
@@ -22,8 +22,8 @@ const HALF_LIVES_MAX: u64 = 16;
 /// owner and 0.5 kB. A clock that steps back adds events with the weight of the oldest step.
 ///
 /// ```
-/// use flashweir_core::{Duration, Instant};
-/// use flashweir_measure::DecayedCounters;
+/// use crate::{Duration, Instant};
+/// use flashweir_core::measure::DecayedCounters;
 /// let mut counters = DecayedCounters::new(2, Duration::from_secs(1));
 /// counters.add(Instant::ZERO, 0);
 /// counters.add(Instant::from_secs(1), 1);

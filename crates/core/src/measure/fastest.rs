@@ -7,7 +7,7 @@
 /// Not byte-weighted. Reorders `values`; O(n) by selection. NaN counts as smallest.
 ///
 /// ```
-/// use flashweir_measure::mean_of_fastest;
+/// use flashweir_core::measure::mean_of_fastest;
 /// assert_eq!(mean_of_fastest(&mut [1.0, 9.0, 5.0], 0.10), Some(9.0)); // floor(0.3) + 1 = 1
 /// assert_eq!(mean_of_fastest(&mut [], 0.10), None);
 /// ```
