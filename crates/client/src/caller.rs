@@ -2,8 +2,8 @@
 
 use crate::node::{Node, Pass};
 use flashweir_admission::gapping::Reason;
-use flashweir_caller::{BudgetSettings, RecentTraces, Refusal, RetryBudget};
 use flashweir_core::Duration;
+use flashweir_feedback::caller::{BudgetSettings, RecentTraces, Refusal, RetryBudget};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;

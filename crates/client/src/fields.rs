@@ -1,7 +1,7 @@
 //! Fields of an answer that concern its caller.
 
-use flashweir_caller::{Answer, Quota, quota_of, retry_after_of};
 use flashweir_core::Duration;
+use flashweir_feedback::caller::{Answer, Quota, quota_of, retry_after_of};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use std::time::SystemTime;
 

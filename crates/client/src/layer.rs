@@ -3,7 +3,7 @@
 use crate::body::WatchedBody;
 use crate::caller::{Ask, Caller, Draw, Refused, Why};
 use crate::fields::SENDER;
-use flashweir_caller::{DEADLINE, deadline_text, trace_id, urgency};
+use flashweir_feedback::caller::{DEADLINE, deadline_text, trace_id, urgency};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use std::error::Error as StdError;
 use std::fmt;

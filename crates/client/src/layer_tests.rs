@@ -1,6 +1,6 @@
 use super::*;
 use crate::{BudgetSettings, Keys, Node, NodeSettings};
-use flashweir_caller::Condition;
+use flashweir_feedback::caller::Condition;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

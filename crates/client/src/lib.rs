@@ -42,7 +42,7 @@
 //! ```
 //!
 //! [`Node`] is what the layer is made of, for clients that are no tower services: ask it before a request is sent, tell it what came.
-//! The sidecar `flashweir egress` is made of the same. The rules are in `flashweir-caller`, which is pure.
+//! The sidecar `flashweir egress` is made of the same. The rules are in `flashweir_feedback::caller`, which is pure.
 
 mod body;
 mod caller;
@@ -58,7 +58,7 @@ pub use body::WatchedBody;
 pub use caller::{Ask, Caller, Draw, Refused, Why};
 pub use fields::{Fields, SENDER, retry_after};
 pub use flashweir_admission::gapping::{Reason, Settings as GappingSettings};
-pub use flashweir_caller::{
+pub use flashweir_feedback::caller::{
     BudgetSettings, Condition, DEADLINE, DEADLINE_MAX, EndpointSettings, FeedbackOutcome, GRPC_TIMEOUT,
     Report, deadline_text, grpc_timeout_text, parse_deadline, parse_grpc_timeout, trace_id, urgency,
 };

@@ -1,8 +1,8 @@
 //! Log of a node: each change of the condition that holds requests back, and each kind of bad feedback, once in a
 //! while.
 
-use flashweir_caller::{Condition, FeedbackError, FeedbackOutcome, Report};
 use flashweir_core::{Duration, Instant};
+use flashweir_feedback::caller::{Condition, FeedbackError, FeedbackOutcome, Report};
 use tracing::{info, warn};
 
 /// Lines of one kind for one node are this far from each other: a node at its limit may change its mind every second.

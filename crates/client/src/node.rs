@@ -4,8 +4,10 @@ use crate::fields::{Fields, quota_of_trailers};
 use crate::keys::{HmacKey, Keys};
 use crate::log::Log;
 use flashweir_admission::gapping::{Reason, Released};
-use flashweir_caller::{Answer, Arrival, Endpoint, EndpointSettings, FeedbackError, Refusal, Report};
 use flashweir_core::{Instant, Rng};
+use flashweir_feedback::caller::{
+    Answer, Arrival, Endpoint, EndpointSettings, FeedbackError, Refusal, Report,
+};
 use http::{HeaderMap, StatusCode};
 use std::future::pending;
 use std::hash::{BuildHasher as _, RandomState};

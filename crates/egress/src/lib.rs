@@ -10,7 +10,7 @@
 //! A request's life: `request` reads its rank and deadline and finds its target, `exchange` sends it within budgets and limits, and
 //! what is not sent is answered by `refusal`. One thread, no lock that is waited for; the admin listener reads the same state.
 //!
-//! The decisions are in `flashweir-client` (and, pure, in `flashweir-caller`); this crate has HTTP, names, files and signals.
+//! The decisions are in `flashweir-client` (and, pure, in `flashweir_feedback::caller`); this crate has HTTP, names, files and signals.
 
 mod body;
 pub mod config;

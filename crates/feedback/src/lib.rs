@@ -31,6 +31,7 @@
 extern crate alloc;
 
 mod advertiser;
+pub mod caller;
 mod datagram;
 mod division;
 mod field;

@@ -4,11 +4,11 @@
 //! configuration says so. A deadline can only bring its own request's refusal forward, so any client may set one.
 
 use crate::classify::Classified;
-use flashweir_caller::{
-    DEADLINE, GRPC_TIMEOUT, deadline_text, grpc_timeout_text, parse_deadline, parse_grpc_timeout,
-};
 use flashweir_config::Config;
 use flashweir_core::{Duration, Instant};
+use flashweir_feedback::caller::{
+    DEADLINE, GRPC_TIMEOUT, deadline_text, grpc_timeout_text, parse_deadline, parse_grpc_timeout,
+};
 use flashweir_telemetry::{CallerDeadline, WorkerMetrics};
 use http::{HeaderMap, HeaderName, HeaderValue};
 

@@ -1,5 +1,5 @@
 //! Network namespaces, links between them, token buckets, propagation delay, and programs that run in them: all gone
-//! when dropped.
+//! when dropped; and [`origin`], an honest CPU-bound HTTP server.
 //!
 //! Namespaces are named after this process, so that runs beside one another never meet. What a process that was killed
 //! left behind, namespaces and the programs in them, is removed when the next testbed is made. It needs root, and the
@@ -25,6 +25,7 @@ mod leftovers;
 mod long_wire;
 mod namespace;
 mod network;
+pub mod origin;
 mod queue;
 mod reserved;
 mod running;

@@ -1,6 +1,6 @@
 //! Properties of a request that decide about it.
 
-use flashweir_caller::{DEADLINE, GRPC_TIMEOUT, parse_deadline, parse_grpc_timeout};
+use flashweir_feedback::caller::{DEADLINE, GRPC_TIMEOUT, parse_deadline, parse_grpc_timeout};
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 use std::time::Duration;
 

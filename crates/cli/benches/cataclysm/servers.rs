@@ -25,7 +25,7 @@ impl Servers {
     pub(crate) fn start(binary: &Flashweir) -> Option<Self> {
         let php = Php::require("cataclysm", WORKERS, &page(0.0))?;
         php.processes().into_iter().for_each(machine::give_core_0);
-        let iterations_per_ms = format!("{:.0}", flashweir_origin::calibrate());
+        let iterations_per_ms = format!("{:.0}", flashweir_testbed::origin::calibrate());
         let origin = || {
             let (workers, work_ms) = (WORKERS.to_string(), WORK_MS.to_string());
             let work =

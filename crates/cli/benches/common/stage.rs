@@ -2,8 +2,8 @@
 
 use flashweir_core::measure::Useful;
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Progress, Sources, Target};
-use flashweir_origin::account::{Meter, Ruler};
-use flashweir_origin::placement::Placement;
+use flashweir_testbed::origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Origin};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -31,7 +31,7 @@ impl Stage {
         Some(Self {
             binary: binary(),
             placement,
-            iterations_per_ms: format!("{:.0}", flashweir_origin::calibrate()),
+            iterations_per_ms: format!("{:.0}", flashweir_testbed::origin::calibrate()),
         })
     }
 

@@ -4,7 +4,7 @@ use crate::machine;
 use crate::protection::{Kind, Tools};
 use bytes::Bytes;
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Target, Template};
-use flashweir_origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::account::{Meter, Ruler};
 use flashweir_testkit::{Client, Origin};
 use flashweir_trials::comparison::{ClassRates, OriginKind, Outcome, PATIENCE_S, Scene, TARGET_S};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
@@ -45,7 +45,7 @@ pub(crate) struct Visit {
 
 impl Stage {
     pub(crate) fn new(tools: Tools) -> Self {
-        let iterations_per_ms = format!("{:.0}", flashweir_origin::calibrate());
+        let iterations_per_ms = format!("{:.0}", flashweir_testbed::origin::calibrate());
         let mut stage = Self { tools, iterations_per_ms, capacity_rps: [0.0; 2] };
         for kind in [OriginKind::CpuBound, OriginKind::WorkerBound] {
             let origin = stage.origin(kind);

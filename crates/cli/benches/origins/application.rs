@@ -1,8 +1,8 @@
 //! An application server on core 0: its processes, its address, and the file with a byte for each completed request.
 
 use crate::machine;
-use flashweir_origin::account::Meter;
-use flashweir_origin::processes::with_descendants;
+use flashweir_testbed::origin::account::Meter;
+use flashweir_testbed::origin::processes::with_descendants;
 use flashweir_testkit::{Client, Php, Process, Signal, until};
 use std::fs;
 use std::net::SocketAddr;

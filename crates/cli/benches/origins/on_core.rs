@@ -3,7 +3,7 @@
 use crate::application::Application;
 use crate::core_time::CoreTime;
 use flashweir_load::Progress;
-use flashweir_origin::account::Ruler;
+use flashweir_testbed::origin::account::Ruler;
 use flashweir_trials::origins::Share;
 use std::time::Duration;
 

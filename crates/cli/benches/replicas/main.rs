@@ -41,7 +41,7 @@ fn main() {
     }
     let bench = Bench {
         binary: Flashweir::new(env!("CARGO_BIN_EXE_flashweir")),
-        iterations_per_ms: format!("{:.0}", flashweir_origin::calibrate()),
+        iterations_per_ms: format!("{:.0}", flashweir_testbed::origin::calibrate()),
         rounds: number_from_environment("ROUNDS", ROUNDS).max(1),
     };
     let parts = std::env::var_os("PARTS")

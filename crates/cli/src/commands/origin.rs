@@ -4,8 +4,8 @@ use super::load::values::within;
 use crate::ready_file;
 use anyhow::Context;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
-use flashweir_origin::{Origin, Settings};
 use flashweir_runtime::outlive_user_signals;
+use flashweir_testbed::origin::{Origin, Settings};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -56,7 +56,7 @@ impl OriginArgs {
         let Self { listen, workers, work_ms, wait_ms, body_bytes, iterations_per_ms, ready_file } = self;
         let ready_file = ready_file::prepare(ready_file)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let iterations_per_ms = iterations_per_ms.unwrap_or_else(flashweir_origin::calibrate);
+        let iterations_per_ms = iterations_per_ms.unwrap_or_else(flashweir_testbed::origin::calibrate);
         let settings = Settings {
             listen,
             workers,

@@ -10,8 +10,8 @@ use super::children::{Family, Gateway, Origin, Sidecar};
 use super::{PATIENCE, SOURCES, TARGET, files, http, origin_capacity_rps, signals};
 use anyhow::{Context, bail};
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Sources, Target};
-use flashweir_origin::account::Ruler;
-use flashweir_origin::placement::Placement;
+use flashweir_testbed::origin::account::Ruler;
+use flashweir_testbed::origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use outcome::{Books, Outcome, Work, cost_of_refusal_s};
 use std::io::Write;
@@ -93,7 +93,7 @@ fn play(options: &Options, family: &Family) -> anyhow::Result<Story> {
     if let Some(placement) = &placement {
         placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
     }
-    let iterations_per_ms = flashweir_origin::calibrate();
+    let iterations_per_ms = flashweir_testbed::origin::calibrate();
     let start_origin = || {
         let origin = Origin::start(family, options.origin_ms, iterations_per_ms, &options.out)?;
         if let Some(placement) = &placement {

@@ -1,7 +1,7 @@
 //! The origin and the gateway as processes of this same binary, so that the system accounts for each separately.
 
 use anyhow::{Context, bail};
-use flashweir_origin::account::Meter;
+use flashweir_testbed::origin::account::Meter;
 use flashweir_testbed::reserve_address;
 use std::ffi::OsStr;
 use std::fs;

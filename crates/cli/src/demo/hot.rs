@@ -6,7 +6,7 @@ use super::numbers_only::{self, Choices};
 use anyhow::Context;
 use bytes::Bytes;
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Tally, Target, Template};
-use flashweir_origin::placement::Placement;
+use flashweir_testbed::origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use http::{HeaderValue, Method, header};
 use serde::Serialize;
@@ -163,7 +163,7 @@ fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
     if let Some(placement) = &placement {
         placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
     }
-    let iterations_per_ms = flashweir_origin::calibrate();
+    let iterations_per_ms = flashweir_testbed::origin::calibrate();
     // A fresh one for each visit: after a crowd the first would be busy for a while with people who have left.
     let start_origin = || {
         let origin = Origin::start(family, ORIGIN_MS, iterations_per_ms, &choices.out)?;

@@ -23,7 +23,7 @@ use anyhow::{Context, bail, ensure};
 use children::{Family, Gateway, Origin};
 use crowd::Crowd;
 use flashweir_load::{ClassPlan, LoadPlan, Sources, StopFlag, Target};
-use flashweir_origin::placement::Placement;
+use flashweir_testbed::origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, Schedule};
 use outcome::{Numbers, Outcome, Protected, Visit};
 use std::io::{IsTerminal, Write};
@@ -107,7 +107,7 @@ fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story>
     }
     // Two origins that do exactly the same work: after the unprotected visit the first would be busy for a minute
     // with people who have long left, and one calibrated again would differ by a few percent.
-    let iterations_per_ms = flashweir_origin::calibrate();
+    let iterations_per_ms = flashweir_testbed::origin::calibrate();
     let start_origin = || {
         let origin = Origin::start(family, options.origin_ms, iterations_per_ms, &options.out)?;
         if let Some(placement) = &placement {

@@ -94,7 +94,7 @@ fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
     let command = format!(
         "sleep {START_UP_S}; exec \"$0\" origin --listen 127.0.0.1:\"$1\" --workers {WORKERS} --work-ms 1 --wait-ms {WAIT_MS} \
          --iterations-per-ms {}",
-        flashweir_origin::calibrate()
+        flashweir_testbed::origin::calibrate()
     );
     let words = ["sh", "-c", &command, &program.to_string_lossy(), "{port}"].map(toml_string);
     let config = format!(

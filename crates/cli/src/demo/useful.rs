@@ -1,7 +1,7 @@
 //! Use of the origin's time while the crowd was there, and whether the machine's speed changed meanwhile.
 
 use flashweir_core::measure::Useful;
-use flashweir_origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::account::{Meter, Ruler};
 use serde::Serialize;
 use std::ops::Range;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use flashweir_core::Rng;
 use flashweir_experiments::testbed::{Beside, Scene, Server};
 use flashweir_load::Paths;
-use flashweir_origin::{Origin, Settings};
+use flashweir_testbed::origin::{Origin, Settings};
 use flashweir_testbed::{Running, Testbed, program};
 use flashweir_workload::documents::Pareto;
 use std::io::Write as _;
@@ -112,7 +112,8 @@ fn origin(listen: SocketAddr, work_ms: f64) -> std::io::Result<Origin> {
 /// can only make them slower, and by half from one moment to the next.
 fn undisturbed_iterations_per_ms() -> f64 {
     static KNOWN: OnceLock<f64> = OnceLock::new();
-    *KNOWN.get_or_init(|| (0..CALIBRATIONS).map(|_| flashweir_origin::calibrate()).fold(0.0, f64::max))
+    *KNOWN
+        .get_or_init(|| (0..CALIBRATIONS).map(|_| flashweir_testbed::origin::calibrate()).fold(0.0, f64::max))
 }
 
 struct Nginx {

@@ -7,14 +7,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 11] = [
+const PURE: [&str; 10] = [
     "core",
     "limit",
     "admission",
     "aqm",
     "cache",
     "feedback",
-    "caller",
     "provisioning",
     "replication",
     "workload",
@@ -29,7 +28,7 @@ const SHELLS: [&str; 13] = [
     "agent",
     "runtime",
     "kernel",
-    "origin",
+    "testbed",
     "load",
     "http",
     "client",
@@ -142,8 +141,7 @@ fn estimators_come_before_decisions() {
     workspace.check_only("aqm", &["core"]);
     workspace.check_only("provisioning", &["core", "admission"]);
     workspace.check_only("replication", &["core"]);
-    workspace.check_only("feedback", &["core"]);
-    workspace.check_only("caller", &["core", "admission", "feedback"]);
+    workspace.check_only("feedback", &["core", "admission"]);
     workspace.check_only("cache", &["core"]);
     workspace.check_only("wire", &["core", "limit", "admission"]);
     workspace.check_only("workload", &["core"]);
@@ -186,9 +184,9 @@ fn http_mechanics_know_of_decisions_only_which_server_answers() {
 #[test]
 fn libraries_in_other_programs_are_small() {
     let workspace = workspace();
-    workspace.check_only("client", &["core", "admission", "feedback", "caller"]);
+    workspace.check_only("client", &["core", "admission", "feedback"]);
     workspace.check_only("limit", &[]);
-    workspace.check_only("tower", &["core", "admission", "caller"]);
+    workspace.check_only("tower", &["core", "admission", "feedback"]);
 }
 
 #[test]
@@ -232,9 +230,9 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
         ("kubernetes", &["control", "runtime"]),
         ("agent", &["runtime"]),
         ("egress", &["client", "http", "runtime"]),
-        ("origin", &[]),
         ("load", &["kernel"]),
         ("kernel", &[]),
+        ("testbed", &[]),
         ("http", &[]),
     ] {
         let wrong: Vec<_> = workspace
@@ -265,8 +263,8 @@ fn testkit_and_trials_are_for_tests_and_benches() {
         assert!(wrong.is_empty(), "{wrong:?} need {name} outside their tests");
     }
     workspace.check_only("testkit", &["testbed"]);
-    workspace.check_only("testbed", &[]);
-    workspace.check_only("trials", &["core", "load", "measure", "report"]);
+    workspace.check_only("testbed", &["core"]);
+    workspace.check_only("trials", &["core", "load", "report"]);
 }
 
 #[test]

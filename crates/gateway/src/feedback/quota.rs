@@ -3,8 +3,8 @@
 
 use crate::context::WorkerContext;
 use flashweir_admission::pipeline::ServiceKey;
-use flashweir_caller::{Quota, quota_of};
 use flashweir_core::Duration;
+use flashweir_feedback::caller::{Quota, quota_of};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use std::time::SystemTime;
 

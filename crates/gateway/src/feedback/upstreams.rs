@@ -6,8 +6,8 @@
 
 use super::keys::HmacKey;
 use flashweir_admission::gapping::Restriction;
-use flashweir_caller::{HOLD_MAX, HOLD_PART};
 use flashweir_core::{Duration, Instant, Rate};
+use flashweir_feedback::caller::{HOLD_MAX, HOLD_PART};
 use flashweir_feedback::{FieldError, Intake, KeyRing, Limit, RATE_FLOOR, Taken};
 
 /// The time over which what a worker is offered is averaged.
@@ -54,7 +54,7 @@ impl UpstreamLimits {
         self.intake(upstream, new).take(now, field, || offered)
     }
 
-    /// An answer said that the quota of this gateway is spent for this long. As a caller does ([`flashweir_caller`]): no quota holds for
+    /// An answer said that the quota of this gateway is spent for this long. As a caller does ([`flashweir_feedback::caller`]): no quota holds for
     /// longer than a minute, and a hundredth of the requests goes on.
     pub(super) fn hear_quota(&mut self, now: Instant, reset: Duration) {
         let until = now + reset.min(HOLD_MAX);

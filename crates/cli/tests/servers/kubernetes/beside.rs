@@ -120,7 +120,7 @@ fn begin(api: &KubernetesApi, name: &str, login: &str) {
     let start = format!(
         "sleep {:.2}; exec {BINARY} origin --listen $(POD_IP):8080 --workers 1 --work-ms {WORK_MS} --wait-ms {WAIT_MS} --iterations-per-ms {}",
         squeezed(START_S).as_secs_f64(),
-        flashweir_origin::calibrate(),
+        flashweir_testbed::origin::calibrate(),
     );
     let (ports, command) = ([("http", 8080)], ["/bin/sh", "-c", &start]);
     let pods = Workload::one_pod(name, name, &ports, &command);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use flashweir_core::measure::Useful;
 use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
-use flashweir_origin::account::{Meter, Ruler};
-use flashweir_origin::placement::Placement;
+use flashweir_testbed::origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, Origin};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Servers, plans and the checks that every run must pass.
 
 use crate::{ClassPlan, LoadPlan, LoadResult, Progress, Tally, Target};
-use flashweir_origin::{Origin, Settings};
+use flashweir_testbed::origin::{Origin, Settings};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

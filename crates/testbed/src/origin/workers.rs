@@ -1,6 +1,6 @@
 //! The queue and the threads that empty it, first come first served.
 
-use crate::work::follow_chain;
+use crate::origin::work::follow_chain;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};

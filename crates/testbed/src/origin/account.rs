@@ -6,8 +6,8 @@
 //!
 //! [`flashweir_core::measure::useful`] makes a share of two readings. A [`Ruler`] takes the readings while a crowd is sent.
 
-use crate::processes::with_descendants;
-use crate::request::COMPLETED_PATH;
+use crate::origin::processes::with_descendants;
+use crate::origin::request::COMPLETED_PATH;
 use flashweir_core::measure::useful::{Reading, ThreadTime, Useful};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -185,7 +185,7 @@ fn completed(address: SocketAddr) -> io::Result<u64> {
 }
 
 /// Whether all threads of a process were last restricted to one core: its `status` speaks for its first thread, and
-/// [`placement`](crate::placement) moves all.
+/// [`placement`](crate::origin::placement) moves all.
 fn is_on_one_core(process: u32) -> io::Result<bool> {
     let file = format!("/proc/{process}/status");
     let status = fs::read_to_string(&file).map_err(|error| at(&file, &error))?;
@@ -204,7 +204,7 @@ fn invalid(what: String) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Origin, Settings};
+    use crate::origin::{Origin, Settings};
 
     /// The origin runs in this very process, whose other tests are busy too: what is checked is that numbers are read.
     #[test]

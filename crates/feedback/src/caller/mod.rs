@@ -10,7 +10,7 @@
 //! **What it decides.** For each request to one node: send now, wait, or refuse before any work was done ([`Endpoint`]); whether a
 //! failed request may be tried again ([`RetryBudget`]); whether a request belongs to work that has begun ([`RecentTraces`]).
 //!
-//! **The rule.** The tightest of three limits holds: what the node asked for ([`flashweir_feedback`]), what is left of a quota, and the
+//! **The rule.** The tightest of three limits holds: what the node asked for ([`crate`]), what is left of a quota, and the
 //! ramp after a silence. A node that answers no exchange gets one trial request at a time ([`Silence`]).
 //!
 //! **Why not error counts.** A circuit breaker that counts errors learns of an overload when requests have failed, opens for all
@@ -19,8 +19,6 @@
 //!
 //! Pure: time and randomness are arguments. Both shells use it: the library `flashweir-client` and the sidecar `flashweir egress`.
 //! Sources: ALGORITHMS §5.2; Zhou et al., "Overload Control for Scaling WeChat Microservices" (SoCC 2018), for work that has begun.
-#![no_std]
-extern crate alloc;
 
 mod budget;
 mod deadline;

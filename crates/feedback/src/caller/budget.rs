@@ -23,7 +23,7 @@ pub struct BudgetSettings {
 /// The balance. One for each target, shared by all of its nodes.
 ///
 /// ```
-/// use flashweir_caller::{BudgetSettings, RetryBudget};
+/// use flashweir_feedback::caller::{BudgetSettings, RetryBudget};
 /// let mut budget = RetryBudget::new(BudgetSettings { ratio: 0.5, reserve: 1 });
 /// assert!(budget.withdraw());
 /// assert!(!budget.withdraw());

@@ -1,6 +1,6 @@
 //! Demand of a request, from its path and query.
 
-use crate::workers::Cost;
+use crate::origin::workers::Cost;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use http::{Method, Uri};
 use std::time::Duration;

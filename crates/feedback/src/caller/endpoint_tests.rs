@@ -1,7 +1,7 @@
 use super::*;
+use crate::{Feedback, Field};
 use alloc::vec::Vec;
 use flashweir_core::Rng;
-use flashweir_feedback::{Feedback, Field};
 use proptest::prelude::*;
 
 type Key = fn(&[&[u8]]) -> [u8; 32];

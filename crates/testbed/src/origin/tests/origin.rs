@@ -1,6 +1,6 @@
 //! Goal: the origin does what its documentation says over real sockets. Method: plain blocking clients.
 
-use crate::{Origin, Settings};
+use crate::origin::{Origin, Settings};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroUsize;

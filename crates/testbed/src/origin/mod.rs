@@ -67,7 +67,7 @@ pub struct Settings {
 /// A running origin; shut down when dropped.
 ///
 /// ```
-/// use flashweir_origin::{Origin, Settings};
+/// use flashweir_testbed::origin::{Origin, Settings};
 /// let settings = Settings {
 ///     listen: ([127, 0, 0, 1], 0).into(),
 ///     workers: std::num::NonZeroUsize::MIN,

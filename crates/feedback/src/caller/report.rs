@@ -1,7 +1,7 @@
 //! Report on one node for an operator: which limit holds, since when, how much it held back, how old the feedback is.
 
+use crate::{FieldError, Limit, Taken};
 use flashweir_core::{Duration, Rate};
-use flashweir_feedback::{FieldError, Limit, Taken};
 
 /// Condition that holds requests to a node back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

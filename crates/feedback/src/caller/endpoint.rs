@@ -3,13 +3,13 @@
 //! Requests differ by their rank only. `T` is the shell's data of a request that waits; `M` is the MAC of the keys.
 //! Cost of a request that is not limited: the average of arrivals (one exponential) and three comparisons.
 
-use crate::OfferedRate;
-use crate::quota::{HOLD_MAX, HOLD_PART, Quota};
-use crate::report::{Condition, FeedbackCounts, FeedbackOutcome, Report};
-use crate::silence::{Leave, Silence, SilenceState};
+use crate::caller::OfferedRate;
+use crate::caller::quota::{HOLD_MAX, HOLD_PART, Quota};
+use crate::caller::report::{Condition, FeedbackCounts, FeedbackOutcome, Report};
+use crate::caller::silence::{Leave, Silence, SilenceState};
+use crate::{FieldError, Intake, KeyRing, Limit, Mac, RATE_FLOOR, Taken};
 use flashweir_admission::gapping::{self, Decision, Reason, Released, Restriction, Target};
 use flashweir_core::{Duration, Instant, Rate, Rng};
-use flashweir_feedback::{FieldError, Intake, KeyRing, Limit, Mac, RATE_FLOOR, Taken};
 
 /// How one node is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Answer<'a> {
     pub overload: Option<&'a [u8]>,
     /// Whether that field has further lines.
     pub has_further_lines: bool,
-    /// Quota in its head: see [`quota_of`](crate::quota_of).
+    /// Quota in its head: see [`quota_of`](crate::caller::quota_of).
     pub quota: Option<Quota>,
 }
 
@@ -69,9 +69,9 @@ pub enum FeedbackError {
 /// See the module.
 ///
 /// ```
-/// use flashweir_caller::{Answer, Arrival, Condition, Endpoint, EndpointSettings};
+/// use flashweir_feedback::caller::{Answer, Arrival, Condition, Endpoint, EndpointSettings};
 /// use flashweir_core::{Duration, Instant, Rate, Rng};
-/// use flashweir_feedback::{Feedback, Field, KeyRing};
+/// use crate::{Feedback, Field, KeyRing};
 /// let key = |parts: &[&[u8]]| [parts.iter().map(|part| part.len() as u8).sum(); 32];
 /// let ring = || KeyRing::new(vec![(1, key)]).unwrap();
 /// let mut node = Endpoint::new(EndpointSettings::default(), ring(), b"shop>api", Rng::new(1));

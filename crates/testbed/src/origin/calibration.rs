@@ -1,6 +1,6 @@
 //! How much work a millisecond is on this machine.
 
-use crate::work::follow_chain;
+use crate::origin::work::follow_chain;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::AtomicBool;
 

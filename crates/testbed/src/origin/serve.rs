@@ -1,8 +1,8 @@
 //! Accepting connections and answering requests, all on one thread; the work itself is done elsewhere.
 
-use crate::body::Filler;
-use crate::request::{Ask, Defaults};
-use crate::workers::Queue;
+use crate::origin::body::Filler;
+use crate::origin::request::{Ask, Defaults};
+use crate::origin::workers::Queue;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Either, Full};
