@@ -1,6 +1,6 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
 .PHONY: demo demo-chain demo-hot demo-scale test test-load bench bench-instructions bench-agent bench-load bench-tcp \
-	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-composition fuzz fuzz-kernel soak \
+	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-calm bench-composition fuzz fuzz-kernel soak \
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-behaviour compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
 	bench-slow conformance conformance-build conformance-http-cache conformance-autobahn conformance-http2-grpc conformance-metrics \
@@ -265,6 +265,11 @@ bench-recording: setup-bench
 # idle machine with two cores, PAGES, ROUNDS and SECONDS shorten it.
 bench-useful: setup
 	$(CARGO) bench --locked -p flashweir-cli --bench useful
+
+# Mixtures of fast and slow requests before an origin that only waits: what is refused although nothing is short; ten minutes, ONLY and
+# SECONDS shorten it.
+bench-calm: setup
+	$(CARGO) bench --locked -p flashweir-cli --bench calm
 
 # The gateway behind a narrow link (root: network namespaces), on calm stretches and surges of real days (TRACES names their folder),
 # under thousands of new connections a second, and asking a sidecar for less; an hour and a half on an otherwise idle machine with two

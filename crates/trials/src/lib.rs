@@ -8,8 +8,10 @@
 //! - [`useful`]: how much of an origin's time each composition of the gateway puts to use (`make bench-useful`).
 //! - [`composition`]: narrow links, calm stretches of real days and surges through the gateway (`make bench-composition`).
 //! - [`origins`]: application servers, a database and a link behind each protection (`make bench-origins`).
+//! - [`calm`]: mixtures of requests before an origin that only waits (`make bench-calm`).
 //! - [`slow`]: origins whose requests differ, such as long polls and exports beside pages (`make bench-slow`).
 
+pub mod calm;
 pub mod cataclysm;
 pub mod comparison;
 pub mod composition;

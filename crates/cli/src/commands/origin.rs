@@ -5,11 +5,12 @@ use crate::ready_file;
 use anyhow::Context;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use flashweir_runtime::outlive_user_signals;
-use flashweir_testbed::origin::{Origin, Settings};
+use flashweir_testbed::origin::{Cold, Origin, Settings};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Serve HTTP/1.1 with a fixed amount of real work for each request, to have something to protect.
@@ -35,6 +36,12 @@ pub(crate) struct OriginArgs {
     /// How long a thread is then held without working, as by a database, milliseconds.
     #[arg(long, value_name = "F", default_value = "0", value_parser = within(0.0, ORIGIN_WORK_MS))]
     wait_ms: f64,
+    /// Number of requests that are slow at first, as while caches, pools and compilers warm up.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cold_requests: u64,
+    /// How long each of those holds its thread, in place of its own wait, milliseconds.
+    #[arg(long, value_name = "F", default_value = "2000", value_parser = within(0.0, ORIGIN_WORK_MS))]
+    cold_wait_ms: f64,
     /// Size of each answer's body, bytes.
     #[arg(long, value_name = "N", default_value_t = 1024,
           value_parser = clap::value_parser!(u64).range(0..=ORIGIN_BODY_BYTES))]
@@ -53,7 +60,9 @@ impl OriginArgs {
     /// # Errors
     /// The address cannot be bound, or threads cannot be started.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let Self { listen, workers, work_ms, wait_ms, body_bytes, iterations_per_ms, ready_file } = self;
+        let Self { listen, workers, work_ms, wait_ms, body_bytes, iterations_per_ms, ready_file, .. } = self;
+        let cold =
+            Cold { requests: self.cold_requests, wait: Duration::from_secs_f64(self.cold_wait_ms / 1e3) };
         let ready_file = ready_file::prepare(ready_file)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let iterations_per_ms = iterations_per_ms.unwrap_or_else(flashweir_testbed::origin::calibrate);
@@ -62,6 +71,7 @@ impl OriginArgs {
             workers,
             work_ms,
             wait_ms,
+            cold,
             body_bytes,
             iterations_per_ms: Some(iterations_per_ms),
         };

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use flashweir_core::Rng;
 use flashweir_experiments::testbed::{Beside, Scene, Server};
 use flashweir_load::Paths;
-use flashweir_testbed::origin::{Origin, Settings};
+use flashweir_testbed::origin::{Cold, Origin, Settings};
 use flashweir_testbed::{Running, Testbed, program};
 use flashweir_workload::documents::Pareto;
 use std::io::Write as _;
@@ -103,6 +103,7 @@ fn origin(listen: SocketAddr, work_ms: f64) -> std::io::Result<Origin> {
         workers: NonZeroUsize::MIN,
         work_ms,
         wait_ms: 0.0,
+        cold: Cold::default(),
         body_bytes: 1_024,
         iterations_per_ms: Some(undisturbed_iterations_per_ms()),
     })

@@ -204,7 +204,7 @@ fn invalid(what: String) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::origin::{Origin, Settings};
+    use crate::origin::{Cold, Origin, Settings};
 
     /// The origin runs in this very process, whose other tests are busy too: what is checked is that numbers are read.
     #[test]
@@ -214,6 +214,7 @@ mod tests {
             workers: std::num::NonZeroUsize::MIN,
             work_ms: 1.0,
             wait_ms: 0.0,
+            cold: Cold::default(),
             body_bytes: 1,
             iterations_per_ms: Some(1_000.0),
         })

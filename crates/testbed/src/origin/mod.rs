@@ -33,6 +33,7 @@ mod work;
 mod workers;
 
 pub use calibration::calibrate;
+pub use workers::Cold;
 
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -57,6 +58,8 @@ pub struct Settings {
     pub work_ms: f64,
     /// How long a thread is then held without working, milliseconds.
     pub wait_ms: f64,
+    /// The first requests, slower than the others.
+    pub cold: Cold,
     /// Size of each answer's body, bytes.
     pub body_bytes: u64,
     /// Iterations in a millisecond of work, from [`calibrate`]: two origins given the same number do the same work. `None`
@@ -73,6 +76,7 @@ pub struct Settings {
 ///     workers: std::num::NonZeroUsize::MIN,
 ///     work_ms: 1.0,
 ///     wait_ms: 0.0,
+///     cold: flashweir_testbed::origin::Cold::default(),
 ///     body_bytes: 100,
 ///     iterations_per_ms: None,
 /// };
@@ -119,7 +123,7 @@ impl Origin {
         let mut origin = Self {
             address,
             iterations_per_request: asked.iterations(settings.work_ms),
-            queue: Arc::new(workers::Queue::new(settings.workers.get())),
+            queue: Arc::new(workers::Queue::new(settings.workers.get(), settings.cold)),
             stop_serving: Some(stop_serving),
             threads: Vec::new(),
         };

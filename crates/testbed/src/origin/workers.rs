@@ -16,6 +16,9 @@ pub(crate) struct Queue {
     closing: Condvar,
     closed: AtomicBool,
     started: usize,
+    cold: Cold,
+    /// Requests that a thread has taken.
+    begun: AtomicU64,
     /// Requests whose work is done, also for clients that had left by then.
     completed: AtomicU64,
 }
@@ -25,6 +28,15 @@ struct State {
     jobs: VecDeque<Job>,
     /// Threads that take work; those with this number and higher stand still.
     workers: usize,
+}
+
+/// The first requests, which also wait while caches, pools and compilers warm up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cold {
+    /// Number of them.
+    pub requests: u64,
+    /// Time for which each holds its thread, in place of its own wait.
+    pub wait: Duration,
 }
 
 /// Cost of a request.
@@ -44,13 +56,15 @@ struct Job {
 
 impl Queue {
     /// A queue for the threads, all of which take work.
-    pub(crate) fn new(started: usize) -> Self {
+    pub(crate) fn new(started: usize, cold: Cold) -> Self {
         Self {
             state: Mutex::new(State { jobs: VecDeque::new(), workers: started }),
             changed: Condvar::new(),
             closing: Condvar::new(),
             closed: AtomicBool::new(false),
             started,
+            cold,
+            begun: AtomicU64::new(0),
             completed: AtomicU64::new(0),
         }
     }
@@ -62,8 +76,12 @@ impl Queue {
         // Looked at under the lock: `close` empties the queue once, and nothing may be added behind its back.
         if !self.is_closed() {
             state.jobs.push_back(Job { cost, done });
-            // All of them: the one woken might be a thread that stands still.
-            self.changed.notify_all();
+            if state.workers == self.started {
+                self.changed.notify_one();
+            } else {
+                // All of them: the one woken might be a thread that stands still.
+                self.changed.notify_all();
+            }
         }
         receiver
     }
@@ -82,8 +100,9 @@ impl Queue {
     /// Work of the thread of this number until the queue is closed.
     pub(crate) fn work(&self, number: usize) {
         while let Some(job) = self.next(number) {
+            let is_cold = self.begun.fetch_add(1, Ordering::Relaxed) < self.cold.requests;
             follow_chain(job.cost.iterations, &self.closed);
-            self.wait(job.cost.wait);
+            self.wait(if is_cold { self.cold.wait } else { job.cost.wait });
             self.completed.fetch_add(1, Ordering::Relaxed);
             // A client that left in the meantime is not missed: like a forking server, we only notice now.
             let _ = job.done.send(());
@@ -147,7 +166,7 @@ mod tests {
 
     #[test]
     fn work_is_done_first_come_first_served() {
-        let queue = Queue::new(1);
+        let queue = Queue::new(1, Cold::default());
         let mut first = queue.push(cost(10));
         let mut second = queue.push(cost(20));
         let job = queue.next(0).unwrap();
@@ -159,7 +178,7 @@ mod tests {
 
     #[test]
     fn closing_drops_what_waits_and_what_comes_after() {
-        let queue = Queue::new(1);
+        let queue = Queue::new(1, Cold::default());
         let mut before = queue.push(cost(1));
         queue.close();
         let mut after = queue.push(cost(1));
@@ -171,7 +190,7 @@ mod tests {
     /// The thread that stands still is asked first; the one at work takes both jobs, and then the first joins again.
     #[test]
     fn threads_are_sent_home_and_called_back() {
-        let queue = Queue::new(2);
+        let queue = Queue::new(2, Cold::default());
         assert!(!queue.employ(0) && !queue.employ(3));
         assert!(queue.employ(1));
         std::thread::scope(|scope| {
@@ -186,7 +205,7 @@ mod tests {
 
     #[test]
     fn work_for_clients_that_have_left_is_counted() {
-        let queue = Queue::new(1);
+        let queue = Queue::new(1, Cold::default());
         drop(queue.push(cost(10)));
         let served = queue.push(cost(10));
         std::thread::scope(|scope| {
@@ -198,8 +217,28 @@ mod tests {
     }
 
     #[test]
+    fn only_the_first_requests_are_cold() {
+        let wait = Duration::from_millis(50);
+        let queue = Queue::new(1, Cold { requests: 2, wait });
+        let requests = [queue.push(cost(1)), queue.push(cost(1)), queue.push(cost(1))];
+        let started = std::time::Instant::now();
+        let ended: Vec<Duration> = std::thread::scope(|scope| {
+            scope.spawn(|| queue.work(0));
+            let ended = requests.into_iter().map(|request| {
+                request.blocking_recv().unwrap();
+                started.elapsed()
+            });
+            let ended = ended.collect();
+            queue.close();
+            ended
+        });
+        assert!(ended[0] >= wait && ended[1] >= 2 * wait, "{ended:?}");
+        assert!(queue.completed() == 3 && ended[2] - ended[1] < wait, "{ended:?}");
+    }
+
+    #[test]
     fn closing_ends_a_wait() {
-        let queue = Queue::new(1);
+        let queue = Queue::new(1, Cold::default());
         let _pending = queue.push(Cost { iterations: 0, wait: Duration::from_secs(3_600) });
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| queue.work(0));

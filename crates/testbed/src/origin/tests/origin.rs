@@ -1,6 +1,6 @@
 //! Goal: the origin does what its documentation says over real sockets. Method: plain blocking clients.
 
-use crate::origin::{Origin, Settings};
+use crate::origin::{Cold, Origin, Settings};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroUsize;
@@ -110,6 +110,7 @@ fn settings(work_ms: f64) -> Settings {
         workers: NonZeroUsize::MIN,
         work_ms,
         wait_ms: 0.0,
+        cold: Cold::default(),
         body_bytes: 10,
         iterations_per_ms: None,
     }
