@@ -83,6 +83,18 @@ impl Base {
         }
     }
 
+    /// Makes all times of the base longer by this many bins, or shorter where it is negative. O([`TIME_BINS`]).
+    pub(crate) fn shift(&mut self, bins: isize) {
+        let all = self.reached[0];
+        let moved = |counts: &[f32; TIME_BINS], below: f32, at: usize| match at.checked_add_signed(-bins) {
+            Some(from) => counts.get(from).copied().unwrap_or(0.0),
+            None => below,
+        };
+        self.ended = Box::new(core::array::from_fn(|at| moved(&self.ended, 0.0, at)));
+        self.reached = Box::new(core::array::from_fn(|at| moved(&self.reached, all, at)));
+        self.fit();
+    }
+
     fn reach(&mut self, bins: Range<usize>, count: f32) {
         if count != 0.0 {
             self.reached[bins].iter_mut().for_each(|reached| *reached = (*reached + count).max(0.0));

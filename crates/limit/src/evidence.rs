@@ -359,6 +359,16 @@ impl Evidence {
         self.levels[level_of(self.aged_at)] = *last;
     }
 
+    /// Makes the times of all bases longer by this many steps of stretch, or shorter where it is negative; evidence of before is of no use.
+    pub(crate) fn rebase(&mut self, steps: isize) {
+        for class in &mut self.classes {
+            class.base.shift(steps * BINS_A_STEP);
+            (class.lately, class.expected_lately) = (0.0, 0.0);
+        }
+        self.forget(&Counts::ZERO);
+        self.is_mix_new = true;
+    }
+
     /// Share of requests of the mix of short classes that take longer than each edge of the bins of time.
     pub(crate) fn survivals(&self) -> Box<[f32; TIME_BINS + 1]> {
         let mut mix = Box::new([0.0; TIME_BINS + 1]);
@@ -406,6 +416,8 @@ impl Evidence {
     }
 }
 
+/// Bins of time a step of stretch.
+const BINS_A_STEP: isize = 2;
 /// Class of all requests beyond the most classes.
 pub(crate) const REST: u32 = u32::MAX;
 /// A base is known after this many times as many completions as are enough to be evidence.

@@ -62,7 +62,8 @@ pub struct Learned {
     pub servers: Option<f64>,
     /// Times at present over those of the base.
     pub stretch: f64,
-    /// Requests complete as soon as from an origin that is not busy, and nothing shows that it is short of anything: no reason to refuse.
+    /// Requests complete as soon as from an origin that is not busy, or have other times than before by themselves, and nothing shows that it is
+    /// short of anything: no reason to refuse.
     pub is_calm: bool,
     /// A much higher limit is worth more as far as known: nothing shows that the origin is short of anything.
     pub wants_more: bool,
@@ -219,10 +220,13 @@ impl Learner {
                 self.policy.set_mix(self.evidence.survivals(), tick.target_s);
             }
             self.posterior.observe(&self.evidence);
+            self.rebase();
             self.decide(tick);
         }
-        self.learned.is_calm =
-            self.evidence.is_informed() && !self.is_limited && !self.is_short && self.evidence.is_usual();
+        self.learned.is_calm = self.evidence.is_informed()
+            && !self.is_limited
+            && !self.is_short
+            && (self.evidence.is_usual() || self.posterior.has_changed());
         self.learned
     }
 
@@ -235,6 +239,17 @@ impl Learner {
             && self.evidence.is_usual()
             && self.evidence.aged_at <= calm_max().max(IDLE_MIN);
         Guard { is_idle, shift: (log.max(0.0) * BINS_AN_OCTAVE / core::f64::consts::LN_2 + 0.5) as usize }
+    }
+
+    /// Moves bases where the stretch comes near the end of the grid: beyond it ages would speak for any stretch.
+    fn rebase(&mut self) {
+        let log = self.posterior.log_stretch(self.evidence.aged_at);
+        if log.abs() > FAR_STEPS * STEP && self.posterior.has_changed() {
+            let steps = if log > 0.0 { REBASE_STEPS } else { -REBASE_STEPS };
+            self.evidence.rebase(steps);
+            self.posterior.rebase();
+            self.posterior.observe(&self.evidence);
+        }
     }
 
     fn count(&mut self, tick: &Tick<'_>) {
@@ -330,6 +345,9 @@ const FIRST_COMPLETIONS: f64 = 16.0;
 const COLD_COMPLETIONS: f64 = 64.0;
 /// Completions over those expected, since the limit last moved, from which on it may rise: less is a stretch, or the chance of a small count.
 const SHOWN_SHARE: f64 = 0.85;
+/// Steps of stretch from which on bases are moved, and by how many: five of the grid's six octaves, and four.
+const FAR_STEPS: f64 = 20.0;
+const REBASE_STEPS: isize = 16;
 /// How classes are mixed changes slowly, seconds.
 const MIX_S: f64 = 1.0;
 /// Age, in targets, from which on a request does not keep others out although none has come back; a lower one may be the service's usual time.

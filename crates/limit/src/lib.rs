@@ -14,7 +14,8 @@
 //!
 //! 1. *Evidence.* D is Poisson around E(s) for any distribution of times; what is still in flight counts with its age. No window, no
 //!    settling, no quantile. D and E go to the number in flight under which the requests have aged.
-//! 2. *Posterior* over (c, κ, σ): Σ over n of D ln E(σ f) − E(σ f), tempered by a model error. Cumulative sums find changes of the origin.
+//! 2. *Posterior* over (c, κ, σ): Σ over n of D ln E(σ f) − E(σ f), tempered by a model error. Cumulative sums find changes of the origin. Where all
+//!    times change by more than 2⁵, bases are moved by 2⁴: an origin whose dependency, cache or compiler makes each request slow is not short of servers.
 //! 3. *Policy.* The limit worth most in work done in time. It rises by what was shown (completions near the limit, never time), and falls only
 //!    while the origin is more likely short of something than not.
 //! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd as many as in calm and two

@@ -11,6 +11,9 @@
 //! ln σ is normal around −Σ a_n ln f(n; c, κ), with variance 1/Σ learned + ε². After a change of the origin either (c, κ) is as before,
 //! or σ, or neither.
 //!
+//! *Rebase.* A stretch near the end of the grid is a bound, not a value: bases take over a part of it (times of all classes × 2⁴ or × 2⁻⁴), and the
+//! prior of (c, κ) is what is believed of them, with every scale as likely as any other.
+//!
 //! *Change.* Cumulative sums of ln (L of times k as long / L of times as predicted), one for each of six factors k (Page, 1954), the prediction
 //! being the posterior's at that number in flight.
 
@@ -263,6 +266,17 @@ impl Posterior {
         true
     }
 
+    /// Takes what is believed of the origin as the prior, at any scale: bases have other times from now on.
+    pub(crate) fn rebase(&mut self) {
+        self.sums = [0.0; FACTORS.len()];
+        self.chunk = Counts::ZERO;
+        self.changed.resize(self.origins.len(), [0.0; STRETCHES]);
+        for ((row, origin), before) in self.changed.iter_mut().zip(&self.origins).zip(&self.marginal) {
+            let prior = libm::exp(origin.log_prior);
+            row.fill(libm::logf((before + self.numbers.model_error * prior) as f32));
+        }
+    }
+
     /// Probabilities of the stretches at a number in flight, a little smoothed.
     fn predicted(&self, in_flight: f64) -> [f64; STRETCHES] {
         let mut parts = [0.0; STRETCHES];
@@ -337,6 +351,11 @@ impl Posterior {
     #[must_use]
     pub fn scale(&self) -> f64 {
         libm::exp(self.marginal.iter().zip(&self.log_scale).map(|(part, log)| part * log).sum())
+    }
+
+    /// Whether the origin has been found to be another one than at first.
+    pub(crate) fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
     }
 
     /// How much longer than its base a request takes at a number in flight.

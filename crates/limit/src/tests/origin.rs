@@ -18,6 +18,8 @@ struct Case {
     servers: f64,
     servers_later: f64,
     classes: Vec<Class>,
+    /// The first requests of the first class from second 20 on, and for how long each of them waits: the origin starts again.
+    cold: (u64, f64),
     /// When rates change, and when the run ends, seconds.
     change_s: f64,
     end_s: f64,
@@ -67,7 +69,7 @@ fn run(case: &Case, seed: u64) -> Outcome {
     let mut limiter = Limiter::new(at(TARGET_S));
     let mut outcome = Outcome { refused_by_class: vec![0; case.classes.len()], ..Outcome::default() };
     let mut next: Vec<f64> = case.classes.iter().map(|class| rng.exponential(1.0 / class.rate[0])).collect();
-    let mut wants_more = case.fixed.is_none();
+    let (mut wants_more, mut cold) = (case.fixed.is_none(), case.cold.0);
     let (mut queue, mut active): (Vec<(usize, f64)>, Vec<Request>) = (Vec::new(), Vec::new());
     for step in 0..(case.end_s / STEP_S) as u64 {
         let now = step as f64 * STEP_S;
@@ -117,7 +119,10 @@ fn run(case: &Case, seed: u64) -> Outcome {
             queue.pop();
             let model = case.classes[class];
             let work_s = if model.is_exponential { rng.exponential(model.work_s) } else { model.work_s };
-            let waits_until = now + model.wait_s * (0.9 + 0.2 * rng.unit());
+            let is_cold = class == 0 && now >= 20.0 && cold > 0;
+            cold -= u64::from(is_cold);
+            let wait_s = if is_cold { case.cold.1 } else { model.wait_s };
+            let waits_until = now + wait_s * (0.9 + 0.2 * rng.unit());
             active.push(Request { class, arrived, waits_until, left_s: work_s, permit });
         }
         if step % 20 == 0 && case.fixed.is_none() {
@@ -133,10 +138,12 @@ fn class(rate: f64, crowd: f64, wait_s: f64, work_s: f64) -> Class {
 }
 
 fn calm(name: &str, classes: Vec<Class>, change_s: f64, refused_max: u64) {
-    let outcome = run(
-        &Case { servers: 1_000.0, servers_later: 1_000.0, classes, change_s, end_s: 50.0, fixed: None },
-        7,
-    );
+    restarting(name, classes, (0, 0.0), change_s, refused_max);
+}
+
+fn restarting(name: &str, classes: Vec<Class>, cold: (u64, f64), change_s: f64, refused_max: u64) {
+    let (servers, servers_later) = (1_000.0, 1_000.0);
+    let outcome = run(&Case { servers, servers_later, classes, cold, change_s, end_s: 50.0, fixed: None }, 7);
     println!("{name}: {outcome:?}");
     assert!(outcome.refused <= refused_max, "{name}: {outcome:?}");
 }
@@ -181,14 +188,21 @@ fn all_wait_five_seconds() {
     calm("all 5 s", vec![class(3.0, 3.0, 5.0, 0.0)], 99.0, 5);
 }
 
+/// Eight places and two seconds for each of forty requests; the limit rises as they complete. Those refused came meanwhile.
+#[test]
+fn an_origin_that_starts_again_is_slow_for_seconds() {
+    restarting("restart", vec![class(40.0, 40.0, 0.01, 0.0)], (40, 2.0), 99.0, 280);
+}
+
 /// Share of the best fixed limit's answers in time.
 fn crowd(name: &str, servers: f64, classes: Vec<Class>, change_s: f64, least: f64) {
     changing(name, servers, servers, classes, change_s, least);
 }
 
 fn changing(name: &str, servers: f64, servers_later: f64, classes: Vec<Class>, change_s: f64, least: f64) {
+    let (cold, end_s) = ((0, 0.0), 40.0);
     let case =
-        |fixed| Case { servers, servers_later, classes: classes.clone(), change_s, end_s: 40.0, fixed };
+        |fixed| Case { servers, servers_later, classes: classes.clone(), cold, change_s, end_s, fixed };
     let best = [1, 2, 4, 6, 8, 12, 16, 24, 48, 96].map(|limit| run(&case(Some(limit)), 7).in_time);
     let best = best.into_iter().max().expect("a limit");
     let ours = run(&case(None), 7);

@@ -69,9 +69,11 @@ pub struct ClassModel {
     pub good_within: Duration,
 }
 
-/// A class's first requests.
+/// A class's first requests after a start of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
+    /// Moment of that start; the server is warm before it.
+    pub from: Instant,
     /// Requests of the class that the server takes in before it is warm.
     pub requests: u64,
     /// Time that each of them waits before its work, besides the class's wait.

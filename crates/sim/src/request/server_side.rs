@@ -89,8 +89,9 @@ impl World<'_> {
         let draws = || self.work[class].fork(person).fork(request);
         let bytes = || sizes.bytes(self.scenario.seed, asked.document);
         let (wait, work) = (wait.draw(|| draws().fork(WAIT), bytes), work.draw(draws, bytes));
-        let cold = warm_up.filter(|warm_up| self.sent[class] < warm_up.requests);
-        self.sent[class] += 1;
+        let started = warm_up.filter(|warm_up| now >= warm_up.from);
+        let cold = started.filter(|warm_up| self.sent[class] < warm_up.requests);
+        self.sent[class] += u64::from(started.is_some());
         let wait = cold.map_or(wait, |warm_up| wait + warm_up.wait);
         match self.server.offer_after(now, attempt, wait, work) {
             Offered::Accepted(turn) => {

@@ -74,7 +74,7 @@ fn blocked_requests_leave_with_their_clients_and_are_lost_in_a_crash() {
 /// Method: the first twenty requests that the server takes in wait 2 s more, whenever they come.
 #[test]
 fn the_first_requests_wait_longer_until_the_server_is_warm() {
-    let warm_up = Some(WarmUp { requests: 20, wait: Duration::from_secs(2) });
+    let warm_up = Some(WarmUp { from: Instant::ZERO, requests: 20, wait: Duration::from_secs(2) });
     let class = ClassModel { warm_up, ..class(Work::Constant(Duration::ZERO), 5) };
     let outcome = outcome(30.0, class, ServerModel::processor_sharing(4), Vec::new());
     let totals = outcome.totals();
