@@ -90,8 +90,8 @@ impl Base {
             Some(from) => counts.get(from).copied().unwrap_or(0.0),
             None => below,
         };
-        self.ended = Box::new(core::array::from_fn(|at| moved(&self.ended, 0.0, at)));
-        self.reached = Box::new(core::array::from_fn(|at| moved(&self.reached, all, at)));
+        *self.ended = core::array::from_fn(|at| moved(&self.ended, 0.0, at));
+        *self.reached = core::array::from_fn(|at| moved(&self.reached, all, at));
         self.fit();
     }
 

@@ -353,6 +353,16 @@ impl Evidence {
         completed > 3.0 && expected < self.numbers.much * completed + 1.5
     }
 
+    /// Whether all short classes complete about as soon as expected, or none does: what slows only some of them, or a class that has not
+    /// completed yet, may be in the way of the others.
+    pub(crate) fn are_alike(&self) -> bool {
+        let is_present = |class: &&Class| !class.is_long && (class.in_flight > 0.0 || class.lately > 2.0);
+        let present = || self.classes.iter().filter(is_present);
+        let mut are_usual = present().map(|class| class.is_usual(self.numbers.much));
+        let are_alike = are_usual.next().is_none_or(|first| are_usual.all(|is_usual| is_usual == first));
+        are_alike && present().all(|class| class.lately > 2.0 && class.base.weight >= self.first())
+    }
+
     /// The origin is another one: evidence of before is of no use, but for `last`.
     pub(crate) fn forget(&mut self, last: &Counts) {
         self.levels.fill(Counts::ZERO);

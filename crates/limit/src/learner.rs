@@ -28,6 +28,8 @@ pub struct Tick<'a> {
     pub rows: &'a [Row],
     /// A request was in the queue.
     pub is_waiting: bool,
+    /// Requests that arrived, retries of refused ones left out.
+    pub offered: f64,
     /// Requests refused because of the limit.
     pub refused: f64,
     /// Requests that the origin failed or refused.
@@ -101,6 +103,13 @@ pub struct Learner {
     /// Long requests in flight in calm, on average.
     long_usual: f64,
     was_known: bool,
+    /// Requests offered a second: of late, and on average in calm.
+    offered_rps: f64,
+    offered_rps_usual: f64,
+    /// Time in calm that the mean is over, seconds.
+    calm_s: f64,
+    /// Steps of stretch by which bases have been moved.
+    rebased_steps: isize,
     /// The origin was found short of something in this crowd.
     is_limited: bool,
     /// At present numbers in flight it is as likely short as not.
@@ -138,6 +147,10 @@ impl Learner {
             ceiling: f64::from(LIMIT_MAX),
             long_usual: 0.0,
             was_known: false,
+            offered_rps: 0.0,
+            offered_rps_usual: 0.0,
+            calm_s: 0.0,
+            rebased_steps: 0,
             is_limited: false,
             is_short: false,
         }
@@ -201,6 +214,10 @@ impl Learner {
         if !is_crowd && !tick.is_waiting {
             let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
             self.long_usual += (f64::from(tick.long) - self.long_usual) * part;
+            // The mean of all calm so far, until that is as long.
+            self.calm_s = (self.calm_s + tick.span_s).min(LATELY_S);
+            let part = tick.span_s / self.calm_s.max(1e-3);
+            self.offered_rps_usual += (tick.offered / tick.span_s.max(1e-3) - self.offered_rps_usual) * part;
         }
         // The number of long requests in calm, and two standard deviations of such a number.
         let long_most = self.long_usual + 2.0 * libm::sqrt(self.long_usual);
@@ -246,6 +263,7 @@ impl Learner {
         let log = self.posterior.log_stretch(self.evidence.aged_at);
         if log.abs() > FAR_STEPS * STEP && self.posterior.has_changed() {
             let steps = if log > 0.0 { REBASE_STEPS } else { -REBASE_STEPS };
+            self.rebased_steps += steps;
             self.evidence.rebase(steps);
             self.posterior.rebase();
             self.posterior.observe(&self.evidence);
@@ -256,6 +274,8 @@ impl Learner {
         let k = self.policy.numbers;
         let expected = f64::from(self.evidence.tick.expected[CENTRE]);
         let ended: f64 = tick.rows.iter().map(|row| f64::from(row.completed)).sum();
+        let part = 1.0 - libm::exp(-tick.span_s / DEMAND_S);
+        self.offered_rps += (tick.offered / tick.span_s.max(1e-3) - self.offered_rps) * part;
         self.fresh += ended + expected;
         self.since_s += tick.span_s;
         if tick.in_flight > f64::from(self.learned.limit) / k.much {
@@ -288,10 +308,12 @@ impl Learner {
         let is_cold = self.evidence.learned() <= COLD_COMPLETIONS && tick.is_waiting;
         let times_max = if is_cold && self.refused <= 0.5 && !self.was_known { 2.0 } else { k.much };
         // Nothing is taken away while the origin is as likely short of nothing.
-        let is_short = self.posterior.shortage(self.evidence.aged_at, k.much) >= 0.5;
+        let shortage = self.posterior.shortage(self.evidence.aged_at, k.much);
+        let is_short = shortage >= 0.5;
         let wanted = self.policy.choose(&self.posterior, limit, times_max, is_short);
-        // A crowd that has found the origin short of something stays one until no request waits.
-        let is_over = self.refused < 0.1 && self.waiting_s <= 0.0 && !is_short;
+        // A crowd that has found the origin short of something stays one until no request waits, or until it was none.
+        let is_over = self.refused < 0.1 && self.waiting_s <= 0.0 && !is_short
+            || wanted.best > limit && wanted.is_better && self.is_slow_by_itself(shortage);
         self.is_limited = !is_over && (self.is_limited || is_crowd && (is_short || !wanted.is_better));
         self.is_short = is_short;
         self.learned.wants_more = !self.is_limited && wanted.best > limit && wanted.is_better;
@@ -323,6 +345,16 @@ impl Learner {
         }
     }
 
+    /// Whether requests of all classes take several times as long as before although the origin is short of nothing and no more of them come: they
+    /// wait for another service, for example.
+    fn is_slow_by_itself(&self, shortage: f64) -> bool {
+        let log_scale = libm::log(self.posterior.scale()) + self.rebased_steps as f64 * STEP;
+        log_scale > SLOW_STEPS * STEP
+            && shortage < SHORTAGE_MIN
+            && self.offered_rps < DEMAND_MAX * self.offered_rps_usual
+            && self.evidence.are_alike()
+    }
+
     /// With as many in flight as there are servers: fewer would leave some idle.
     fn judge_target(&mut self, servers: f64, is_lowest: bool) {
         let in_flight = servers.min(self.learned.limit.into());
@@ -348,6 +380,13 @@ const SHOWN_SHARE: f64 = 0.85;
 /// Steps of stretch from which on bases are moved, and by how many: five of the grid's six octaves, and four.
 const FAR_STEPS: f64 = 20.0;
 const REBASE_STEPS: isize = 16;
+/// Steps of stretch by which requests are slow by themselves, a factor of 4, and the probability of a shortage below which no shortage is.
+const SLOW_STEPS: f64 = 8.0;
+const SHORTAGE_MIN: f64 = 0.05;
+/// Demand over the usual one below which there is no crowd.
+const DEMAND_MAX: f64 = 2.0;
+/// Time over which demand is averaged, seconds.
+const DEMAND_S: f64 = 2.0;
 /// How classes are mixed changes slowly, seconds.
 const MIX_S: f64 = 1.0;
 /// Age, in targets, from which on a request does not keep others out although none has come back; a lower one may be the service's usual time.
@@ -361,7 +400,7 @@ const IDLE_SHARE: f64 = 0.75;
 const IDLE_QUANTILE: f64 = 0.2;
 /// One request alone is never slowed by others.
 const IDLE_MIN: f64 = 1.1;
-/// Time over which long requests in flight are averaged, seconds.
+/// Time over which long requests in flight and demand are averaged in calm, seconds.
 const LATELY_S: f64 = 20.0;
 /// Failures over completions that make the limit fall. Some requests always fail.
 const FAILED_MAX: f64 = 0.25;

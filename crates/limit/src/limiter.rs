@@ -35,6 +35,8 @@ pub struct Limiter {
     /// In flight, those of long classes not counted; and these.
     short: u32,
     long: u32,
+    /// Since the last plan.
+    offered: u32,
     refused: u32,
     failed: u32,
     planned_at: Duration,
@@ -67,6 +69,7 @@ impl Limiter {
             ended: Vec::new(),
             short: 0,
             long: 0,
+            offered: 0,
             refused: 0,
             failed: 0,
             planned_at: Duration::ZERO,
@@ -82,6 +85,7 @@ impl Limiter {
     /// The limit is reached.
     pub fn try_acquire(&mut self, class: u32, now: Duration) -> Result<Permit, LimitReached> {
         self.advance(now);
+        self.offered += 1;
         let learned = self.learner.learned();
         let is_long = self.learner.is_long(class);
         let is_full = match is_long {
@@ -123,11 +127,13 @@ impl Limiter {
             long: self.long,
             rows: &rows,
             is_waiting: self.refused > 0,
+            offered: self.offered.into(),
             refused: self.refused.into(),
             failed: self.failed.into(),
         });
         self.planned_at = now;
-        (self.refused, self.failed, self.request_s, self.squares_s) = (0, 0, 0.0, 0.0);
+        (self.offered, self.refused, self.failed) = (0, 0, 0);
+        (self.request_s, self.squares_s) = (0.0, 0.0);
         let is_long = |&(&(class, _), _): &(&(u32, Duration), &u32)| self.learner.is_long(class);
         self.long = self.present.iter().filter(is_long).map(|(_, count)| count).sum();
         self.short = self.present.values().sum::<u32>() - self.long;

@@ -51,6 +51,7 @@ impl Calm {
             long: sample.long.in_flight,
             rows: &sample.rows,
             is_waiting: measured.waiting_s > 0.0 || measured.shed > 0.0,
+            offered: sample.classes.iter().map(|class| class.unique_offered as f64).sum(),
             refused: measured.shed,
             failed: (measured.failed - measured.left_late).max(0.0),
         });

@@ -26,6 +26,7 @@ fn a_tick_with_64_classes() {
             long: 0,
             rows: &rows,
             is_waiting: true,
+            offered: 5.0,
             refused: 1.0,
             failed: 0.0,
         };

@@ -33,6 +33,7 @@ proptest! {
                 long: 0,
                 rows,
                 is_waiting: *is_waiting,
+                offered: *in_flight,
                 refused: f64::from(u8::from(*is_waiting)),
                 failed: *failed,
             });
