@@ -210,7 +210,7 @@ bench-links: setup-kernel setup-test
 	$(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench link
 	$(CARGO) bench --profile dev --locked -p flashweir-cli --features kernel --bench links
 
-# Fuzzing guided by coverage: every target of crates/fuzz, ten minutes in all; SECONDS shortens it, FUZZ names some of them. Where
+# Fuzzing guided by coverage: every target of lab/fuzz, ten minutes in all; SECONDS shortens it, FUZZ names some of them. Where
 # there is root, then random frames through the gate in the kernel for a tenth of that.
 fuzz: setup-fuzz
 	scripts/fuzz.sh $(or $(SECONDS),600) $(FUZZ)

@@ -59,6 +59,8 @@ const IMPURE_WORDS: [&str; 7] =
 
 struct Workspace {
     root: PathBuf,
+    /// The folder of each crate: `crates/NAME` of the product, `lab/NAME` of the laboratory.
+    folders: BTreeMap<String, PathBuf>,
     /// Our crates each crate needs, its tests left out; all by folder name.
     needs: BTreeMap<String, BTreeSet<String>>,
     /// The same with those only its tests need.
@@ -78,12 +80,15 @@ fn workspace() -> Workspace {
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let mut workspace = Workspace {
         root: PathBuf::from(metadata["workspace_root"].as_str().expect("a root")),
+        folders: BTreeMap::new(),
         needs: BTreeMap::new(),
         needs_with_tests: BTreeMap::new(),
         foreign: BTreeMap::new(),
     };
     for package in metadata["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().and_then(folder).expect("a crate called flashweir-something");
+        let manifest = Path::new(package["manifest_path"].as_str().expect("the path of a manifest"));
+        workspace.folders.insert(name.clone(), manifest.parent().expect("a folder").to_owned());
         let dependencies = package["dependencies"].as_array().expect("dependencies");
         let is_ordinary = |dependency: &&Value| dependency["kind"] != "dev";
         let ours = |dependency: &Value| folder(dependency["name"].as_str()?);
@@ -116,7 +121,7 @@ impl Workspace {
 
     fn sources(&self, of: &str) -> Vec<PathBuf> {
         let mut files = Vec::new();
-        rust_files(&self.root.join("crates").join(of).join("src"), &mut files);
+        rust_files(&self.folders[of].join("src"), &mut files);
         assert!(!files.is_empty(), "{of} has no sources");
         files
     }
@@ -270,8 +275,8 @@ fn testkit_and_trials_are_for_tests_and_benches() {
 #[test]
 fn only_the_kernel_crate_may_be_unsafe() {
     let workspace = workspace();
-    for name in workspace.needs.keys() {
-        let manifest = std::fs::read_to_string(workspace.root.join("crates").join(name).join("Cargo.toml"));
+    for (name, folder) in &workspace.folders {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml"));
         let manifest = manifest.expect("a readable manifest");
         let takes_over = manifest.contains("[lints]\nworkspace = true");
         assert!(takes_over || name == "kernel", "{name} does not take over the workspace's lints");
@@ -293,17 +298,21 @@ fn only_the_kernel_crate_may_be_unsafe() {
 #[test]
 fn every_crate_is_named_after_its_folder_and_none_is_empty() {
     let workspace = workspace();
-    for entry in std::fs::read_dir(workspace.root.join("crates")).expect("a readable directory") {
-        let folder = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        assert!(
-            workspace.needs.contains_key(&folder),
-            "crates/{folder} is no crate called flashweir-{folder}"
-        );
-        let lines: usize = workspace
-            .sources(&folder)
-            .iter()
-            .map(|file| std::fs::read_to_string(file).expect("a readable file").lines().count())
-            .sum();
-        assert!(lines > 20, "crates/{folder} is empty");
+    for part in ["crates", "lab"] {
+        for entry in std::fs::read_dir(workspace.root.join(part)).expect("a readable directory") {
+            let path = entry.expect("an entry").path();
+            let folder = path.file_name().expect("a name").to_string_lossy().into_owned();
+            assert_eq!(
+                workspace.folders.get(&folder),
+                Some(&path),
+                "{part}/{folder} is no crate called flashweir-{folder}"
+            );
+            let lines: usize = workspace
+                .sources(&folder)
+                .iter()
+                .map(|file| std::fs::read_to_string(file).expect("a readable file").lines().count())
+                .sum();
+            assert!(lines > 20, "{part}/{folder} is empty");
+        }
     }
 }
