@@ -1,7 +1,7 @@
 //! Servers, plans and the checks that every run must pass.
 
 use crate::{ClassPlan, LoadPlan, LoadResult, Progress, Tally, Target};
-use flashweir_testbed::origin::{Origin, Settings};
+use flashweir_testbed::origin::{Cold, Origin, Settings};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -84,8 +84,17 @@ pub(crate) fn waiting_origin(wait_ms: f64) -> Origin {
 fn start_origin(work_ms: f64, wait_ms: f64) -> Origin {
     let listen = ([127, 0, 0, 1], 0).into();
     let workers = NonZeroUsize::MIN;
-    Origin::start(Settings { listen, workers, work_ms, wait_ms, body_bytes: 10, iterations_per_ms: None })
-        .unwrap()
+    let cold = Cold::default();
+    Origin::start(Settings {
+        listen,
+        workers,
+        work_ms,
+        wait_ms,
+        cold,
+        body_bytes: 10,
+        iterations_per_ms: None,
+    })
+    .unwrap()
 }
 
 pub(crate) fn url(origin: &Origin, path: &str) -> String {
