@@ -7,10 +7,14 @@
 //! A run: [`run()`] gives each thread (`sender`) its part of the schedule; each person (`person`) goes through their
 //! session and their tries over a `transport`, writing into the thread's `ledger`; five times a second `books` puts
 //! the ledgers together, and at the end concludes a [`LoadResult`].
+//!
+//! [`command`] is the program `flashweir-load`, which `flashweir load` becomes: it makes a [`LoadPlan`] of options and files, shows the
+//! run while it lasts, and hands the result over.
 
 mod alarm;
 mod books;
 mod capacity;
+pub mod command;
 mod counts;
 mod descriptors;
 mod distribution;

@@ -1,8 +1,8 @@
 //! Within which ranges the statistics have to lie.
 
-use crate::operator::Operator;
 use crate::problem::{Problem, wrong};
 use crate::statistic::{Statistic, statistic};
+use flashweir_workload::Operator;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;

@@ -18,8 +18,8 @@
 pub mod arrivals;
 pub mod crowd;
 pub mod documents;
-pub mod duration_text;
 pub mod hurst;
+pub mod operator;
 pub mod people;
 pub mod profile;
 pub mod profile_csv;
@@ -28,12 +28,11 @@ pub mod recording;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
-pub mod text_error;
 
 pub use arrivals::{ArrivalError, ArrivalProcess, Moments, SelfSimilarity};
-pub use duration_text::DurationText;
+pub use flashweir_core::{DurationText, TextError, duration_text, text_error};
 pub use hurst::{Hurst, HurstEstimator};
+pub use operator::Operator;
 pub use profile::{ProfileError, RateProfile, Segment};
 pub use profile_csv::{Column, CsvError};
 pub use schedule::{Arrival, Part, Schedule, ScheduleError, Share, Stream};
-pub use text_error::TextError;

@@ -1,7 +1,7 @@
 //! `flashweir demo-chain`.
 
-use super::load::values::within;
 use crate::demo::chain::{self, Options};
+use flashweir_command::numbers::within;
 use std::path::PathBuf;
 
 /// Send the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's feedback to the sidecar.

@@ -1,8 +1,8 @@
 //! `flashweir demo-hot`.
 
-use super::load::values::within;
 use crate::demo::hot;
 use crate::demo::numbers_only::Choices;
+use flashweir_command::numbers::within;
 use std::path::PathBuf;
 
 /// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache, and with a grace for a page that no cache may keep.

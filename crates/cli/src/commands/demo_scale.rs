@@ -1,8 +1,8 @@
 //! `flashweir demo-scale`.
 
-use super::load::values::within;
 use crate::demo::numbers_only::Choices;
 use crate::demo::scale;
+use flashweir_command::numbers::within;
 use std::path::PathBuf;
 
 /// Send a crowd at a service that grows with it: people are refused for seconds, servers come, no more are refused, servers go.

@@ -9,7 +9,6 @@ mod demo_hot;
 mod demo_scale;
 mod egress;
 mod explain;
-mod load;
 mod origin;
 mod replay;
 mod replica;
@@ -33,7 +32,6 @@ pub(crate) enum Command {
     DemoChain(demo_chain::DemoChainArgs),
     DemoHot(demo_hot::DemoHotArgs),
     DemoScale(demo_scale::DemoScaleArgs),
-    Load(Box<load::LoadArgs>),
     Origin(origin::OriginArgs),
     Sim(Box<sim::SimArgs>),
     Replay(replay::ReplayArgs),
@@ -41,7 +39,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it. Wrong usage is a [`UsageError`](crate::exit::UsageError) or a `ConfigError`.
+    /// Does it. Wrong usage is a [`UsageError`](flashweir_command::exit::UsageError) or a `ConfigError`.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Run(arguments) => arguments.run(),
@@ -56,7 +54,6 @@ impl Command {
             Self::DemoChain(arguments) => arguments.run(),
             Self::DemoHot(arguments) => arguments.run(),
             Self::DemoScale(arguments) => arguments.run(),
-            Self::Load(arguments) => arguments.run(),
             Self::Origin(arguments) => arguments.run(),
             Self::Sim(arguments) => arguments.run(),
             Self::Replay(arguments) => arguments.run(),

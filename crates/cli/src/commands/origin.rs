@@ -1,8 +1,8 @@
 //! `flashweir origin`.
 
-use super::load::values::within;
 use crate::ready_file;
 use anyhow::Context;
+use flashweir_command::numbers::within;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use flashweir_runtime::outlive_user_signals;
 use flashweir_testbed::origin::{Cold, Origin, Settings};

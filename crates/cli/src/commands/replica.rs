@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use flashweir_config::{Config, DurationText, Overrides, ReplicaFlags, SizeText};
 use flashweir_gateway::Launch;
 
-use super::load::values::within;
-use crate::exit::UsageError;
 use crate::{kubernetes, logging, ready_file};
+use flashweir_command::exit::UsageError;
+use flashweir_command::numbers::within;
 
 /// Keep copies of an origin's documents, and report the load to redirectors.
 ///

@@ -15,7 +15,7 @@ use flashweir_experiments::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::exit::UsageError;
+use flashweir_command::exit::UsageError;
 
 /// Run the papers' tables and figures again in the simulator, and judge how ours compare.
 ///

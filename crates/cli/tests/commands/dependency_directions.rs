@@ -207,6 +207,7 @@ fn glue_and_reports_know_no_shell() {
 #[test]
 fn configuration_and_metrics_need_words_and_decisions_only() {
     let workspace = workspace();
+    workspace.check_only("command", &[]);
     workspace.check_only("config", &["core", "admission"]);
     workspace.check_only("telemetry", &["core", "admission"]);
 }

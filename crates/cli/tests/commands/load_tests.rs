@@ -34,8 +34,8 @@ fn function(line: &str) -> Option<&str> {
 #[test]
 fn each_test_under_load_is_ignored_and_its_file_names_a_twin() {
     let mut count = 0;
-    let tests = workspace().join("crates/cli/tests");
-    for path in ["servers", "root"].iter().flat_map(|program| sources(&tests.join(program))) {
+    let programs = ["crates/cli/tests/servers", "crates/cli/tests/root", "lab/load/tests/load"];
+    for path in programs.iter().flat_map(|program| sources(&workspace().join(program))) {
         let text = fs::read_to_string(&path).expect("a source file");
         let under_load = text.lines().filter(|line| line.starts_with("fn ") && line.contains(MARK)).count();
         let ignored = text.lines().filter(|line| line.trim() == IGNORED).count();

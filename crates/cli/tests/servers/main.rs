@@ -14,8 +14,8 @@ mod grpc_interop;
 mod h2spec;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;
-mod load;
 mod news;
+mod origin;
 mod replication;
 mod soak;
 mod turn;

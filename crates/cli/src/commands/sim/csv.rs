@@ -2,9 +2,9 @@
 
 use super::judge::Judged;
 use super::network_csv;
-use crate::commands::load::file;
 use anyhow::Context as _;
 use csv::{Terminator, Writer, WriterBuilder};
+use flashweir_load::command::file;
 use flashweir_sim::request::{Counts, Outcome};
 use std::path::Path;
 

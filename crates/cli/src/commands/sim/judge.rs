@@ -1,8 +1,8 @@
 //! A scenario file: its runs, and whether they lie where they should.
 
 use super::{SimArgs, csv, json, page, progress, table};
-use crate::exit::UsageError;
 use anyhow::{Context as _, bail};
+use flashweir_command::exit::UsageError;
 use flashweir_core::{Duration, Instant};
 use flashweir_scenario::{Scenario, ScenarioError, Settings, Sheet};
 use flashweir_sim::request::{Outcome, Simulation};
