@@ -10,8 +10,42 @@ use flashweir_command::exit::UsageError;
 use flashweir_command::program::Program;
 
 /// Name, program, and the first line of the help.
-const COMMANDS: [(&str, Program, &str); 1] =
-    [("load", Program::Load, "Send a crowd to a server and report the outcome of every request truthfully")];
+const COMMANDS: [(&str, Program, &str); 8] = [
+    ("load", Program::Load, "Send a crowd to a server and report the outcome of every request truthfully"),
+    (
+        "demo",
+        Program::Lab,
+        "Send the same crowd at a service twice, without and with Flashweir, and show what becomes of it",
+    ),
+    (
+        "demo-chain",
+        Program::Lab,
+        "Send the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's feedback to the \
+         sidecar",
+    ),
+    (
+        "demo-hot",
+        Program::Lab,
+        "Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache, and with a \
+         grace for a page that no cache may keep",
+    ),
+    (
+        "demo-scale",
+        Program::Lab,
+        "Send a crowd at a service that grows with it: people are refused for seconds, servers come, no more are refused, servers go",
+    ),
+    (
+        "origin",
+        Program::Lab,
+        "Serve HTTP/1.1 with a fixed amount of real work for each request, to have something to protect",
+    ),
+    ("sim", Program::Lab, "Try a policy in virtual time, before deploying it"),
+    (
+        "reproduce",
+        Program::Lab,
+        "Run the papers' tables and figures again in the simulator, and judge how ours compare",
+    ),
+];
 
 /// The commands as the help lists them.
 pub(crate) fn listed() -> impl Iterator<Item = clap::Command> {
@@ -19,7 +53,8 @@ pub(crate) fn listed() -> impl Iterator<Item = clap::Command> {
 }
 
 /// The line of the help about them.
-pub(crate) const NOTE: &str = "load is the program flashweir-load, beside this one or on PATH.";
+pub(crate) const NOTE: &str = "load is the program flashweir-load; demo, demo-chain, demo-hot, demo-scale, origin, sim and reproduce are \
+                               flashweir-lab. Both are looked for beside this program and on PATH.";
 
 /// A command line for another program.
 pub(crate) struct Forwarded {
@@ -76,6 +111,8 @@ mod tests {
         check(&["load", "--help"], "flashweir-load", &["--help"]);
         check(&["help", "load"], "flashweir-load", &["--help"]);
         check(&["help", "load", "merge"], "flashweir-load", &["help", "merge"]);
+        check(&["sim", "-h", "x"], "flashweir-lab", &["sim", "-h", "x"]);
+        check(&["help", "sim"], "flashweir-lab", &["help", "sim"]);
     }
 
     #[test]

@@ -1,13 +1,11 @@
 //! The `flashweir` command: parses, runs, and maps errors to exit codes. All else is in libraries.
 
 mod commands;
-mod demo;
 mod exit;
 mod kubernetes;
 mod laboratory;
 mod logging;
 mod ready_file;
-mod testbed;
 
 use std::process::ExitCode;
 

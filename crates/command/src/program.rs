@@ -13,6 +13,8 @@ pub enum Program {
     Flashweir,
     /// `flashweir-load`: the load generator.
     Load,
+    /// `flashweir-lab`: simulator, papers, demos, and something to protect.
+    Lab,
 }
 
 impl Program {
@@ -22,6 +24,7 @@ impl Program {
         match self {
             Self::Flashweir => "flashweir",
             Self::Load => "flashweir-load",
+            Self::Lab => "flashweir-lab",
         }
     }
 
@@ -30,6 +33,7 @@ impl Program {
         match self {
             Self::Flashweir => "crates/cli",
             Self::Load => "lab/load",
+            Self::Lab => "lab/lab",
         }
     }
 

@@ -3,19 +3,12 @@
 mod agent;
 mod config;
 mod control;
-mod demo;
-mod demo_chain;
-mod demo_hot;
-mod demo_scale;
 mod egress;
 mod explain;
-mod origin;
 mod replay;
 mod replica;
-mod reproduce;
 mod router;
 mod run;
-mod sim;
 
 /// The command to run.
 #[derive(Debug, clap::Subcommand)]
@@ -28,14 +21,7 @@ pub(crate) enum Command {
     Agent(agent::AgentArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
-    Demo(demo::DemoArgs),
-    DemoChain(demo_chain::DemoChainArgs),
-    DemoHot(demo_hot::DemoHotArgs),
-    DemoScale(demo_scale::DemoScaleArgs),
-    Origin(origin::OriginArgs),
-    Sim(Box<sim::SimArgs>),
     Replay(replay::ReplayArgs),
-    Reproduce(reproduce::ReproduceArgs),
 }
 
 impl Command {
@@ -50,14 +36,7 @@ impl Command {
             Self::Agent(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
-            Self::Demo(arguments) => arguments.run(),
-            Self::DemoChain(arguments) => arguments.run(),
-            Self::DemoHot(arguments) => arguments.run(),
-            Self::DemoScale(arguments) => arguments.run(),
-            Self::Origin(arguments) => arguments.run(),
-            Self::Sim(arguments) => arguments.run(),
             Self::Replay(arguments) => arguments.run(),
-            Self::Reproduce(arguments) => arguments.run(),
         }
     }
 }

@@ -198,8 +198,8 @@ fn libraries_in_other_programs_are_small() {
 fn glue_and_reports_know_no_shell() {
     let workspace = workspace();
     for name in ["config", "scenario", "telemetry", "report"] {
-        let wrong: Vec<_> =
-            workspace.ours(name).into_iter().filter(|need| SHELLS.contains(need) || *need == "cli").collect();
+        let is_above = |need: &&str| SHELLS.contains(need) || ["cli", "lab"].contains(need);
+        let wrong: Vec<_> = workspace.ours(name).into_iter().filter(is_above).collect();
         assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
     }
 }
@@ -250,15 +250,29 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
     }
 }
 
+/// The programs of an operator are built without the laboratory.
 #[test]
-fn nobody_depends_on_the_command_line_and_only_it_on_experiments() {
+fn the_product_does_not_need_the_laboratory() {
+    let workspace = workspace();
+    let is_laboratory = |name: &String| workspace.folders[name].starts_with(workspace.root.join("lab"));
+    assert!(is_laboratory(&"load".to_owned()) && !is_laboratory(&"cli".to_owned()));
+    for (name, needs) in workspace.needs.iter().filter(|(name, _)| !is_laboratory(name)) {
+        let wrong: Vec<_> = needs.iter().filter(|need| is_laboratory(need)).collect();
+        assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
+    }
+}
+
+#[test]
+fn no_crate_depends_on_the_command_lines_and_only_the_laboratory_on_experiments() {
     let workspace = workspace();
     let who_needs = |name: &str| {
         let needing = workspace.needs_with_tests.iter().filter(|(_, needs)| needs.contains(name));
         needing.map(|(who, _)| who.clone()).collect::<Vec<_>>()
     };
-    assert!(who_needs("cli").is_empty(), "{:?}", who_needs("cli"));
-    assert_eq!(who_needs("experiments"), ["cli"]);
+    for command_line in ["cli", "lab"] {
+        assert!(who_needs(command_line).is_empty(), "{command_line}: {:?}", who_needs(command_line));
+    }
+    assert_eq!(who_needs("experiments"), ["lab"]);
 }
 
 #[test]

@@ -38,7 +38,9 @@ fn the_other_program_has_the_arguments_the_process_and_the_exit_code() {
     let program = alone(directory.path());
     let odd = ["--help", "--", "", "a b", "--seed=1"].map(OsStr::new);
     let odd = [&odd[..], &[OsStr::from_bytes(b"\xff")]].concat();
-    for (command, name, before) in [("load", "flashweir-load", [""; 0])] {
+    for (command, name, before) in
+        [("load", "flashweir-load", &[][..]), ("demo-hot", "flashweir-lab", &["demo-hot"])]
+    {
         stand_in(directory.path(), name);
         let (id, output) = run(&program, Path::new(""), &[&[OsStr::new(command)], &odd[..]].concat());
         let words = before.iter().map(|word| OsStr::new(*word)).chain(odd.iter().copied());
@@ -61,7 +63,9 @@ fn a_missing_program_is_said_with_the_places_and_the_remedy() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = alone(directory.path());
     let folder = directory.path().canonicalize().expect("a directory");
-    for (command, name, package) in [("load", "flashweir-load", "lab/load")] {
+    for (command, name, package) in
+        [("load", "flashweir-load", "lab/load"), ("sim", "flashweir-lab", "lab/lab")]
+    {
         let (_, output) = run(&program, Path::new(""), &[command, "--help"].map(OsStr::new));
         let line = format!(
             "flashweir: the program {name} is neither in {} nor in a directory of PATH; `cargo install --locked --path \
@@ -87,7 +91,7 @@ fn the_help_lists_the_commands_as_they_describe_themselves() {
         String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let list = text(&["--help"]);
-    for command in ["load"] {
+    for command in ["load", "demo", "demo-chain", "demo-hot", "demo-scale", "origin", "sim", "reproduce"] {
         let own = text(&[command, "-h"]);
         let about = own.split(" Usage: flashweir ").next().expect("a first line");
         assert!(list.contains(&format!(" {command} {about}")), "{command}: {about}\n{list}");

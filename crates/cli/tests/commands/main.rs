@@ -3,7 +3,5 @@
 mod dependency_directions;
 mod laboratory;
 mod load_tests;
-mod reproduce;
-mod sim;
 mod test_table;
 mod usage;

@@ -15,7 +15,6 @@ mod h2spec;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;
 mod news;
-mod origin;
 mod replication;
 mod soak;
 mod turn;

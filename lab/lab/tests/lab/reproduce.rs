@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 fn reproduce(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir-lab"));
     command.arg("reproduce").args(arguments).output().expect("the binary starts")
 }
 

@@ -12,7 +12,7 @@ const QUIET: &str = "duration = '20s'\nseeds = 2\n[workload]\nrate = 50\n[[class
                      [accept]\ngoodput_ratio = '>= 0.99'\n";
 
 fn sim(directory: &Path, arguments: &[&str]) -> Finished {
-    let binary = Flashweir::new(env!("CARGO_BIN_EXE_flashweir"));
+    let binary = Flashweir::new(env!("CARGO_BIN_EXE_flashweir-lab"));
     binary.run_in(directory, PATIENT, ["sim"].iter().chain(arguments))
 }
 

@@ -1,10 +1,10 @@
 //! `flashweir origin`.
 
-use crate::ready_file;
 use anyhow::Context;
+use flashweir_command::exit::UsageError;
 use flashweir_command::numbers::within;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
-use flashweir_runtime::outlive_user_signals;
+use flashweir_runtime::{ReadyFile, outlive_user_signals};
 use flashweir_testbed::origin::{Cold, Origin, Settings};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -63,7 +63,8 @@ impl OriginArgs {
         let Self { listen, workers, work_ms, wait_ms, body_bytes, iterations_per_ms, ready_file, .. } = self;
         let cold =
             Cold { requests: self.cold_requests, wait: Duration::from_secs_f64(self.cold_wait_ms / 1e3) };
-        let ready_file = ready_file::prepare(ready_file)?;
+        let ready_file = ready_file.map(|file| ReadyFile::prepare(&file)).transpose();
+        let ready_file = ready_file.map_err(|error| UsageError::new(error.to_string()))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let iterations_per_ms = iterations_per_ms.unwrap_or_else(flashweir_testbed::origin::calibrate);
         let settings = Settings {

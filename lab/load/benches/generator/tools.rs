@@ -52,10 +52,10 @@ impl Bench {
 
     pub(crate) fn flashweir(&self, rate: f64) -> Held {
         let (rate, length) = (format!("{rate:.0}"), self.length());
-        let fixed = ["load", &self.url(), "--rate", &rate, "--duration", &length, "--json"];
+        let fixed = [&self.url(), "--rate", &rate, "--duration", &length, "--json"];
         let connections = ["--connections", "keep-alive", "--connections-most", "64"];
         let text =
-            self.on_core_1(env!("CARGO_BIN_EXE_flashweir").into(), &[&fixed[..], &connections].concat());
+            self.on_core_1(env!("CARGO_BIN_EXE_flashweir-load").into(), &[&fixed[..], &connections].concat());
         let result = json(&text);
         let number = |of: &serde_json::Value| of.as_f64().unwrap_or(f64::INFINITY);
         Held {

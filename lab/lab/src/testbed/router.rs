@@ -4,6 +4,7 @@ use super::network::{FAR, Network, ROUTER};
 use super::protection::Deeds;
 use super::router_cost::{Account, cost};
 use anyhow::{Context as _, bail};
+use flashweir_command::program::Program;
 use flashweir_experiments::testbed::Decision;
 use flashweir_kernel::account::RunTimes;
 use flashweir_testbed::{Running, Testbed};
@@ -54,7 +55,7 @@ impl Router {
         let path = directory.path().join("router.toml");
         std::fs::write(&path, config)?;
         let errors = directory.path().join("errors");
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(Program::Flashweir.find()?);
         command.args(["router", "--config"]).arg(&path);
         command.arg("--state-file").arg(directory.path().join("state.json")).current_dir(directory.path());
         command.stdout(Stdio::null()).stderr(std::fs::File::create(&errors)?);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PATIENT: Duration = Duration::from_secs(20);
 
 fn origin(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashweir-lab"));
     command.arg("origin").args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -1,6 +1,8 @@
-//! The origin and the gateway as processes of this same binary, so that the system accounts for each separately.
+//! The origin, the gateway and their neighbours as separate processes, so that the system accounts for each: the origin is this same
+//! program, all others are `flashweir`.
 
 use anyhow::{Context, bail};
+use flashweir_command::program::Program;
 use flashweir_testbed::origin::account::Meter;
 use flashweir_testbed::reserve_address;
 use std::ffi::OsStr;
@@ -126,8 +128,8 @@ impl Origin {
         let listen = address.to_string();
         let arguments =
             ["origin", "--listen", &listen, "--workers", "1"].into_iter().chain(work.iter().copied());
-        let process =
-            Process::start(family, Name { role: "origin", log: directory.join("origin.log") }, arguments)?;
+        let name = Name { role: "origin", log: directory.join("origin.log") };
+        let process = Process::start(family, &own_program()?, name, arguments)?;
         process.wait_for(address)?;
         Ok(Self { process, address })
     }
@@ -203,8 +205,8 @@ impl Gateway {
         ];
         let config = config.into_iter().flat_map(|file| [OsStr::new("--config"), file.as_os_str()]);
         let arguments = arguments.iter().map(OsStr::new).chain([state_file.as_os_str()]).chain(config);
-        let process =
-            Process::start(family, Name { role: "gateway", log: directory.join("gateway.log") }, arguments)?;
+        let name = Name { role: "gateway", log: directory.join("gateway.log") };
+        let process = Process::start(family, &Program::Flashweir.find()?, name, arguments)?;
         process.wait_for(admin)?;
         process.wait_for(address)?;
         Ok(Self { process, address, admin })
@@ -228,7 +230,8 @@ impl Gateway {
         fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
         let log = directory.join(format!("{name}.log"));
         let arguments = [OsStr::new("run"), OsStr::new("--config"), file.as_os_str()];
-        let process = Process::start(family, Name { role: name, log }, arguments)?;
+        let process =
+            Process::start(family, &Program::Flashweir.find()?, Name { role: name, log }, arguments)?;
         process.wait_for(admin)?;
         process.wait_for(address)?;
         Ok(Self { process, address, admin })
@@ -275,7 +278,7 @@ impl Sidecar {
         fs::write(&file, text).with_context(|| format!("{}: cannot be written", file.display()))?;
         let name = Name { role: "sidecar", log: directory.join("sidecar.log") };
         let arguments = [OsStr::new("egress"), OsStr::new("--config"), file.as_os_str()];
-        let process = Process::start(family, name, arguments)?;
+        let process = Process::start(family, &Program::Flashweir.find()?, name, arguments)?;
         process.wait_for(admin)?;
         process.wait_for(address)?;
         Ok(Self { _process: process, address, admin })
@@ -298,10 +301,16 @@ impl Controller {
             .with_context(|| format!("{}: cannot be written", file.display()))?;
         let name = Name { role: "controller", log: directory.join("control.log") };
         let arguments = [OsStr::new("control"), OsStr::new("--config"), file.as_os_str()];
-        let process = Process::start_ended(family, name, arguments, Ending::Asked)?;
+        let process =
+            Process::start_ended(family, &Program::Flashweir.find()?, name, arguments, Ending::Asked)?;
         process.wait_for(listen)?;
         Ok(Self { _process: process, listen })
     }
+}
+
+/// The file of this process, whose command `origin` is started beside it.
+pub(crate) fn own_program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("this program's own file cannot be found")
 }
 
 struct Process {
@@ -320,19 +329,20 @@ struct Name {
 impl Process {
     fn start(
         family: &Family,
+        program: &Path,
         name: Name,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> anyhow::Result<Self> {
-        Self::start_ended(family, name, arguments, Ending::Killed)
+        Self::start_ended(family, program, name, arguments, Ending::Killed)
     }
 
     fn start_ended(
         family: &Family,
+        program: &Path,
         name: Name,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
         ending: Ending,
     ) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("this program's own file cannot be found")?;
         let log = fs::File::create(&name.log)
             .with_context(|| format!("{}: cannot be written", name.log.display()))?;
         let mut command = Command::new(program);

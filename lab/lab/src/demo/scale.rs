@@ -1,9 +1,9 @@
 //! `flashweir demo-scale`: a crowd comes, people are refused for seconds, servers come, no more are refused, servers go.
 
-use super::children::{Controller, Family, Gateway};
+use super::children::{Controller, Family, Gateway, own_program};
 use super::http;
 use super::numbers_only::{self, Choices};
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use flashweir_load::{ClassPlan, LoadPlan, Progress, Sources, Target};
 use flashweir_testbed::reserve_ports;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -89,7 +89,7 @@ fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
         (first_port..first_port + SERVERS_MAX).map(|port| format!("\"http://127.0.0.1:{port}\"")).collect();
     let sections = format!("[upstream]\nurls = [{}]\n", urls.join(", "));
     let gateway = Gateway::start_configured(family, "gateway", &sections, &choices.out)?;
-    let program = std::env::current_exe().context("this program's own file cannot be found")?;
+    let program = own_program()?;
     // The shell stands for what makes real servers slow to start.
     let command = format!(
         "sleep {START_UP_S}; exec \"$0\" origin --listen 127.0.0.1:\"$1\" --workers {WORKERS} --work-ms 1 --wait-ms {WAIT_MS} \
