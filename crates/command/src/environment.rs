@@ -17,7 +17,9 @@ pub fn program_directories() -> Vec<PathBuf> {
     std::env::split_paths(&path).filter(|directory| directory.is_absolute()).collect()
 }
 
-fn state_directory_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+/// The same in an environment in which `variable` finds the variables.
+#[must_use]
+pub fn state_directory_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     // XDG Base Directory Specification: a path that is not absolute is to be ignored.
     let path = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     // systemd gives a list when a unit has several; the first is the unit's own.
@@ -28,27 +30,4 @@ fn state_directory_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<Pat
     of_systemd
         .or_else(|| path("XDG_STATE_HOME").map(|path| path.join("flashweir")))
         .or_else(|| path("HOME").map(|path| path.join(".local/state/flashweir")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::state_directory_of;
-    use std::path::Path;
-
-    #[test]
-    fn systemd_wins_over_xdg_and_xdg_over_home() {
-        let directory = |variables: &[(&str, &str)]| {
-            let find = |name: &str| {
-                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
-            };
-            state_directory_of(find)
-        };
-        let home = ("HOME", "/home/a");
-        let xdg = ("XDG_STATE_HOME", "/s");
-        assert_eq!(directory(&[]), None);
-        assert_eq!(directory(&[home]).as_deref(), Some(Path::new("/home/a/.local/state/flashweir")));
-        assert_eq!(directory(&[home, xdg]).as_deref(), Some(Path::new("/s/flashweir")));
-        assert_eq!(directory(&[home, ("XDG_STATE_HOME", "s")]), directory(&[home]));
-        assert_eq!(directory(&[xdg, ("STATE_DIRECTORY", "/a:/b")]).as_deref(), Some(Path::new("/a")));
-    }
 }

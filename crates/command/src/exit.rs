@@ -43,28 +43,9 @@ pub fn after_failure(error: &anyhow::Error, is_usage: bool) -> ExitCode {
 }
 
 /// The error and its causes. Many errors end with their cause's text already; it is not said twice.
-fn one_line(error: &anyhow::Error) -> String {
+#[must_use]
+pub fn one_line(error: &anyhow::Error) -> String {
     error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |line, cause| {
         if line.ends_with(&cause) { line } else { format!("{line}: {cause}") }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cause_is_said_once() {
-        let cause = || anyhow::anyhow!("refused");
-        assert_eq!(one_line(&cause().context("cannot connect")), "cannot connect: refused");
-        assert_eq!(one_line(&cause().context("cannot connect: refused")), "cannot connect: refused");
-    }
-
-    #[test]
-    fn what_the_caller_wrote_wrong_is_64_and_all_else_is_1() {
-        let usage = || anyhow::Error::from(UsageError::new("--rate"));
-        assert_eq!(after_failure(&usage().context("at start"), false), ExitCode::from(64));
-        assert_eq!(after_failure(&anyhow::anyhow!("a.toml:3"), true), ExitCode::from(64));
-        assert_eq!(after_failure(&anyhow::anyhow!("broken pipe"), false), ExitCode::FAILURE);
-    }
 }

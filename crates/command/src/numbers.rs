@@ -18,16 +18,3 @@ pub fn within(low: f64, high: f64) -> impl Fn(&str) -> Result<f64, String> + Clo
         _ => Err(format!("expected a number from {low} to {high}")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_finite_and_in_their_range() {
-        assert_eq!(positive("2.5"), Ok(2.5));
-        assert!(["0", "-1", "inf", "NaN", "many"].into_iter().all(|text| positive(text).is_err()));
-        assert_eq!(within(0.0, 2.0)("2"), Ok(2.0));
-        assert!(["-1", "2.1", "NaN", "many"].into_iter().all(|text| within(0.0, 2.0)(text).is_err()));
-    }
-}

@@ -46,7 +46,11 @@ impl Program {
         self.find_in(own.as_deref().and_then(Path::parent), &environment::program_directories())
     }
 
-    fn find_in(self, beside: Option<&Path>, directories: &[PathBuf]) -> Result<PathBuf, MissingProgram> {
+    /// The same with these directories.
+    ///
+    /// # Errors
+    /// None has it.
+    pub fn find_in(self, beside: Option<&Path>, directories: &[PathBuf]) -> Result<PathBuf, MissingProgram> {
         let directories = beside.into_iter().chain(directories.iter().map(PathBuf::as_path));
         let mut files = directories.map(|directory| directory.join(self.name()));
         let found = files.find(|file| is_executable(file));
@@ -82,40 +86,3 @@ impl fmt::Display for MissingProgram {
 }
 
 impl std::error::Error for MissingProgram {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Goal: the program beside this one wins over those on PATH, and a file that cannot be run is none.
-    #[test]
-    fn a_program_is_looked_for_beside_and_then_on_path() {
-        let folder = std::env::temp_dir().join(format!("flashweir-program-{}", std::process::id()));
-        let [beside, first, second] = ["beside", "first", "second"].map(|name| folder.join(name));
-        let file = |directory: &Path, mode: u32| {
-            std::fs::create_dir_all(directory).expect("a directory");
-            let file = directory.join("flashweir-load");
-            std::fs::write(&file, "").expect("a file");
-            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).expect("a mode");
-            file
-        };
-        file(&first, 0o644);
-        let (near, far) = (file(&beside, 0o755), file(&second, 0o755));
-        let find = |beside: Option<&Path>, path: &[&PathBuf]| {
-            let path: Vec<_> = path.iter().map(|&it| it.clone()).collect();
-            Program::Load.find_in(beside, &path)
-        };
-        assert_eq!(find(Some(&beside), &[&second]).expect("beside"), near);
-        assert_eq!(find(Some(&first), &[&folder, &first, &second]).expect("on PATH"), far);
-        assert_eq!(find(None, &[&second]).expect("on PATH"), far);
-        let message = |beside: Option<&Path>| find(beside, &[&first]).expect_err("none").to_string();
-        let [known, unknown] = [message(Some(Path::new("/opt"))), message(None)];
-        assert!(
-            known.starts_with("the program flashweir-load is neither in /opt nor in a directory of PATH; "),
-            "{known}"
-        );
-        assert!(known.contains("`cargo install --locked --path lab/load`"), "{known}");
-        assert!(unknown.contains(" is neither beside this program nor in "), "{unknown}");
-        std::fs::remove_dir_all(&folder).expect("the directory can be removed");
-    }
-}

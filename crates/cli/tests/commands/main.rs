@@ -3,5 +3,6 @@
 mod dependency_directions;
 mod laboratory;
 mod load_tests;
+mod shared;
 mod test_table;
 mod usage;
