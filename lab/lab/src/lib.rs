@@ -1,11 +1,13 @@
 //! The program `flashweir-lab`, which `flashweir sim`, `reproduce`, `demo` and their neighbours become: parses, runs, and maps errors to
 //! exit codes.
 //!
-//! [`main`] is all that is public. `commands` has a file for each subcommand, `demo` what the demos share, `testbed` builds and runs what
-//! `reproduce --testbed` asks for.
+//! `commands` has a file for each subcommand, `demo` what the demos share, [`scenario`] the files of the simulator, [`experiments`] the
+//! papers' figures; `testbed` builds and runs what `reproduce --testbed` asks for.
 
 mod commands;
 mod demo;
+pub mod experiments;
+pub mod scenario;
 mod testbed;
 
 use clap::Parser;

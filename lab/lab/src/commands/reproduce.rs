@@ -7,12 +7,12 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-use flashweir_core::limits::SCENARIO_TABLE_BYTES;
-use flashweir_experiments::{
+use crate::experiments::{
     Crowd, ELSEWHERE, EXPERIMENTS, Experiment, ExperimentError, Finding, Game, Laboratory, OPENING_MATCH,
     Options, SEMI_FINAL, Spread, Summary, cost_s, figures_named, find, revised, testbed::Scope, text,
 };
+use anyhow::Context as _;
+use flashweir_core::limits::SCENARIO_TABLE_BYTES;
 use serde_json::{Map, Value, json};
 
 use flashweir_command::exit::UsageError;

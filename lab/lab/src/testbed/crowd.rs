@@ -2,8 +2,8 @@
 
 use super::network::Network;
 use super::servers::{NEIGHBOURS_PAGES, pages};
+use crate::experiments::testbed::{Beside, People, Record, Run, Scene, Second};
 use anyhow::Context as _;
-use flashweir_experiments::testbed::{Beside, People, Record, Run, Scene, Second};
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, StopFlag, Tally, Target};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Segment, Share, Stream};
 use std::net::SocketAddr;

@@ -2,9 +2,9 @@
 
 use super::control_group::ControlGroup;
 use super::network::{CROWD, FAR, Network, ROUTER, TARGET};
+use crate::experiments::testbed::{Fastest, ResponseRates, Second};
 use anyhow::Context as _;
 use flashweir_core::Instant as RunInstant;
-use flashweir_experiments::testbed::{Fastest, ResponseRates, Second};
 use flashweir_testbed::{QueueBooks, Tap, Testbed};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;

@@ -6,7 +6,7 @@
 //! guests ─────────(distance)──┘                          gate    └── neighbour
 //! ```
 //!
-//! The scene and its judgement are defined in `flashweir_experiments::testbed`; here is all that touches the machine.
+//! The scene and its judgement are defined in `crate::experiments::testbed`; here is all that touches the machine.
 //! Instruments have no part in the protection: kernels' counters of the clients' and the server's namespaces, the
 //! bottleneck's queue, the packets that reach the clients, and what the load generator says.
 

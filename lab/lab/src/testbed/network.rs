@@ -1,6 +1,6 @@
 //! Namespaces and links of a scene.
 
-use flashweir_experiments::testbed::{Beside, Scene};
+use crate::experiments::testbed::{Beside, Scene};
 use flashweir_testbed::{Testbed, TestbedError, TokenBucket};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

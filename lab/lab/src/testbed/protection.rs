@@ -1,7 +1,7 @@
 //! Protections of the server in a run.
 
 use super::network::Network;
-use flashweir_experiments::testbed::{Decision, Protection, RouterCost, Run};
+use crate::experiments::testbed::{Decision, Protection, RouterCost, Run};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 

@@ -3,9 +3,9 @@
 use super::network::{FAR, Network, ROUTER};
 use super::protection::Deeds;
 use super::router_cost::{Account, cost};
+use crate::experiments::testbed::Decision;
 use anyhow::{Context as _, bail};
 use flashweir_command::program::Program;
-use flashweir_experiments::testbed::Decision;
 use flashweir_kernel::account::RunTimes;
 use flashweir_testbed::{Running, Testbed};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Cost of the router, as the kernel and the router itself account for it.
 
+use crate::experiments::testbed::{PhaseCost, RouterCost};
 use anyhow::Context as _;
-use flashweir_experiments::testbed::{PhaseCost, RouterCost};
 use flashweir_kernel::account::{Holdings, Place, held_by};
 use std::time::{Duration, Instant};
 

@@ -2,9 +2,9 @@
 
 use super::control_group::ControlGroup;
 use super::network::{NEIGHBOUR, Network, TARGET};
+use crate::experiments::testbed::{Beside, Scene, Server};
 use anyhow::{Context as _, bail};
 use flashweir_core::Rng;
-use flashweir_experiments::testbed::{Beside, Scene, Server};
 use flashweir_load::Paths;
 use flashweir_testbed::origin::{Cold, Origin, Settings};
 use flashweir_testbed::{Running, Testbed, program};

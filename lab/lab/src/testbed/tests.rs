@@ -2,7 +2,7 @@
 //! limit where the build has one.
 
 use super::perform;
-use flashweir_experiments::testbed::{Beside, Bottleneck, Protection, Run, Scene, Server};
+use crate::experiments::testbed::{Beside, Bottleneck, Protection, Run, Scene, Server};
 use flashweir_load::StopFlag;
 use flashweir_testbed::{Testbed, TestbedError, program};
 use flashweir_testkit::skip;
@@ -44,7 +44,7 @@ fn a_tiny_crowd_is_counted_alike_by_clients_server_and_link() {
         return;
     }
     let record = perform(&tiny(Protection::None), &StopFlag::default()).expect("a run");
-    let sum = |count: fn(&flashweir_experiments::testbed::Second) -> u64| {
+    let sum = |count: fn(&crate::experiments::testbed::Second) -> u64| {
         record.seconds.iter().map(count).sum::<u64>()
     };
     let came = record.people["crowd"].unique_offered;

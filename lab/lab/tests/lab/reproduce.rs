@@ -73,7 +73,7 @@ fn a_short_run_prints_json_and_leaves_a_chart_and_its_numbers() {
     // Standard error says first what the clients' arrivals are, then what the figure costs, and its end and its verdict.
     let lines: Vec<&str> = said.lines().collect();
     let [simulated, on_testbed, cost, .., end, summary] = lines.as_slice() else { panic!("{said}") };
-    let counts = "no log is used; clients arrive as the counts in lab/experiments/src/news";
+    let counts = "no log is used; clients arrive as the counts in lab/lab/src/experiments/news";
     assert!(simulated.contains(&format!("{counts}/opening_match.csv of the opening match")), "{said}");
     assert!(on_testbed.contains(&format!("{counts}/semi_final.csv of the semi-final")), "{said}");
     assert!(cost.starts_with("NEWS-F6: takes ") && end.starts_with("NEWS-F6: done in "), "{said}");

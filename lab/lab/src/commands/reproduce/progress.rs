@@ -1,6 +1,6 @@
 //! Progress of a figure on standard error: a line at its end, and one each ten seconds until then, whether or not a run ends.
 
-use flashweir_experiments::Progress;
+use crate::experiments::Progress;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

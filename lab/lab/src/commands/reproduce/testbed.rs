@@ -1,10 +1,10 @@
 //! `flashweir reproduce --testbed`.
 
 use super::{UsageError, in_json, write};
+use crate::experiments::testbed::{Results, Run, Scope, TRIALS, Trial, find_trial};
+use crate::experiments::{Finding, revised_testbed, testbed_figures_named, text};
 use crate::testbed::{perform, stop_on_signal};
 use anyhow::{Context as _, bail};
-use flashweir_experiments::testbed::{Results, Run, Scope, TRIALS, Trial, find_trial};
-use flashweir_experiments::{Finding, revised_testbed, testbed_figures_named, text};
 use flashweir_load::StopFlag;
 use flashweir_testbed::Testbed;
 use serde_json::Value;

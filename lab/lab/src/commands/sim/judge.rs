@@ -1,10 +1,10 @@
 //! A scenario file: its runs, and whether they lie where they should.
 
 use super::{SimArgs, csv, json, page, progress, table};
+use crate::scenario::{Scenario, ScenarioError, Settings, Sheet};
 use anyhow::{Context as _, bail};
 use flashweir_command::exit::UsageError;
 use flashweir_core::{Duration, Instant};
-use flashweir_scenario::{Scenario, ScenarioError, Settings, Sheet};
 use flashweir_sim::request::{Outcome, Simulation};
 use std::io::Write as _;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &SimArgs, file: &Path) -> anyhow::Result<()> {
         page::write(&judged, directory)?;
         eprintln!("written: {}", directory.join("report.html").display());
     }
-    let missed: Vec<_> = judged.sheet.missed().map(flashweir_scenario::Line::name).collect();
+    let missed: Vec<_> = judged.sheet.missed().map(crate::scenario::Line::name).collect();
     if !missed.is_empty() {
         bail!(
             "{} missed: {}",

@@ -4,8 +4,8 @@ use super::csv::put;
 use super::judge::Judged;
 use super::network_charts;
 use super::table;
+use crate::scenario::Statistic;
 use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Section, Series, Table, Tone};
-use flashweir_scenario::Statistic;
 use flashweir_sim::request::{Counts, Outcome};
 use std::path::Path;
 

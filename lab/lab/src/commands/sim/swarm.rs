@@ -3,9 +3,9 @@
 use super::csv::put;
 use super::judge::make_directory;
 use super::progress;
+use crate::scenario::{Scenario, Settings, swarm_text};
 use anyhow::{Context as _, bail, ensure};
 use flashweir_core::Duration;
-use flashweir_scenario::{Scenario, Settings, swarm_text};
 use flashweir_sim::request::{self, Outcome};
 use std::io::Write as _;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The statistics as a table for people.
 
 use super::judge::Judged;
-use flashweir_scenario::{Line, Scope, Summary, Unit};
+use crate::scenario::{Line, Scope, Summary, Unit};
 use std::fmt::Write as _;
 
 /// Statistics of windows and classes that are shown even if no range asks for them.
