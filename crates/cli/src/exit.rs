@@ -42,15 +42,3 @@ fn is_configuration_of_router(error: &anyhow::Error) -> bool {
 fn is_configuration_of_router(_error: &anyhow::Error) -> bool {
     false
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_configuration_is_64() {
-        let config = flashweir_config::Config::from_toml("", "a.toml").unwrap_err();
-        assert_eq!(after_failure(&anyhow::Error::new(config).context("at start")), ExitCode::from(64));
-        assert_eq!(after_failure(&anyhow::anyhow!("broken pipe")), ExitCode::FAILURE);
-    }
-}
