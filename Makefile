@@ -28,7 +28,7 @@ PHP_TOOLS = taskset=util-linux nginx=nginx-light $(notdir $(firstword $(wildcard
 # The option that builds features in which take the tools of the kernel's programs, or a line that says what is missing.
 with_kernel = $(shell scripts/kernel-features.sh $(1) $(KERNEL_TOOLS))
 
-# What the demos run: `flashweir`, and flashweir-lab, which has the demos and their origin.
+# Programs of the demos: `flashweir`, and flashweir-lab, which has the demos and their origin.
 DEMO_BUILD = $(CARGO) build --release --locked -p flashweir-cli -p flashweir-lab
 
 demo: setup
@@ -50,8 +50,10 @@ demo-scale: setup
 	$(DEMO_BUILD)
 	target/release/flashweir demo-scale $(ARGS)
 
+# The operator's binary, its symbols in a file beside it.
 build: setup
 	$(CARGO) build --release --locked -p flashweir-cli --features kubernetes $(call with_kernel,kernel)
+	scripts/split-symbols.sh target/release/flashweir
 
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
 ALL_FEATURES = --features flashweir-cli/kubernetes,flashweir-cli/nats $(call with_kernel,"flashweir-cli/kernel flashweir-lab/kernel flashweir-kernel/bpf")
@@ -176,11 +178,11 @@ testplane: setup-test
 directions: setup-test
 	$(ALL_TESTS) -q --test commands dependency_directions
 
-# Format, lints, documentation: what the gate checks before the tests; everything with all features, and the command without any.
+# Format, lints, documentation: what the gate checks before the tests; everything with all features, and the programs without any.
 check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(ALL_FEATURES) -- -D warnings
-	$(CARGO) clippy -p flashweir-cli --bins --locked -- -D warnings
+	$(CARGO) clippy -p flashweir-cli -p flashweir-load -p flashweir-lab --bins --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked $(ALL_FEATURES)
 
 # Costs of decisions and of simulated events, then the load generator against wrk and oha, then proxying and refusing against nginx and

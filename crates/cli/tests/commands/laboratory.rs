@@ -80,7 +80,7 @@ fn a_missing_program_is_said_with_the_places_and_the_remedy() {
     }
 }
 
-/// What the help of `flashweir` says of a command is the first line of the command's own help.
+/// Goal: the help of `flashweir` lists each command with the first line of the command's own help.
 #[test]
 fn the_help_lists_the_commands_as_they_describe_themselves() {
     let text = |arguments: &[&str]| {
