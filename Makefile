@@ -28,31 +28,42 @@ PHP_TOOLS = taskset=util-linux nginx=nginx-light $(notdir $(firstword $(wildcard
 # The option that builds features in which take the tools of the kernel's programs, or a line that says what is missing.
 with_kernel = $(shell scripts/kernel-features.sh $(1) $(KERNEL_TOOLS))
 
+# Programs of the demos: `flashweir`, and flashweir-lab, which has the demos and their origin.
+DEMO_BUILD = $(CARGO) build --release --locked -p flashweir-cli -p flashweir-lab
+
 demo: setup
-	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
+	$(DEMO_BUILD) $(call with_kernel,flashweir-cli/kernel)
 	target/release/flashweir demo $(ARGS)
 
 # One crowd, a sidecar and a gateway: what the overloaded gateway tells the sidecar, and chains of three calls, shown in 80 s.
 demo-chain: setup
-	$(CARGO) build --release --locked -p flashweir-cli $(call with_kernel,kernel)
+	$(DEMO_BUILD) $(call with_kernel,flashweir-cli/kernel)
 	target/release/flashweir demo-chain $(ARGS)
 
 # One page at fifty times the origin's capacity: without, with admission, with the cache, and with a grace; 75 s once built.
 demo-hot: setup
-	$(CARGO) build --release --locked -p flashweir-cli
+	$(DEMO_BUILD)
 	target/release/flashweir demo-hot $(ARGS)
 
 # A crowd comes, people are refused for seconds, servers come, no more are refused, servers go: two minutes once built.
 demo-scale: setup
-	$(CARGO) build --release --locked -p flashweir-cli
+	$(DEMO_BUILD)
 	target/release/flashweir demo-scale $(ARGS)
 
+# The operator's binary, its symbols in a file beside it.
 build: setup
 	$(CARGO) build --release --locked -p flashweir-cli --features kubernetes $(call with_kernel,kernel)
+	scripts/split-symbols.sh target/release/flashweir
 
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
-ALL_FEATURES = --features flashweir-cli/kubernetes,flashweir-cli/nats $(call with_kernel,"flashweir-cli/kernel flashweir-kernel/bpf")
+ALL_FEATURES = --features flashweir-cli/kubernetes,flashweir-cli/nats $(call with_kernel,"flashweir-cli/kernel flashweir-lab/kernel flashweir-kernel/bpf")
 ALL_TESTS = $(CARGO) test --workspace --locked $(ALL_FEATURES)
+# Tests with servers start `flashweir load` and `flashweir origin`, which are other packages' programs: cargo builds those with the tests of
+# their packages.
+SERVER_TESTS = --test servers --test load --test lab
+# The same programs for commands that build one package: beside what cargo test builds, and beside what cargo bench builds.
+TEST_PROGRAMS = $(CARGO) build --locked -p flashweir-load -p flashweir-lab
+BENCH_PROGRAMS = $(CARGO) build --release --locked -p flashweir-load -p flashweir-lab
 # A table of what passed, failed, was ignored and was skipped; EXPECTED_SKIPS names a file of skips, and any other is a failure.
 TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 # Two tests for each core: those with servers wait more than they work.
@@ -62,7 +73,7 @@ test: setup-test h2spec grpc-interop nats-server testplane helm
 # Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests). One that
 # fails is run again by itself, twice at most, and the table says so.
 test-load: setup-test nats-server testplane
-	$(TABLE) --attempts 3 $(ALL_TESTS) --no-fail-fast --test servers --test root -- --ignored --test-threads 3 under_load
+	$(TABLE) --attempts 3 $(ALL_TESTS) --no-fail-fast $(SERVER_TESTS) --test root -- --ignored --test-threads 3 under_load
 
 # Suites that others wrote, against the real gateway; the results go into docs/conformance.md, or with CHECK=1 are only held against what
 # scripts/conformance/known-failures.json expects. Each runs even if another fails or cannot be installed.
@@ -75,7 +86,7 @@ PAGE = $(if $(CHECK),,--write docs/conformance.md)
 GATEWAY = $(or $(CARGO_TARGET_DIR),target)/debug/flashweir
 # Built as for all tests, so that the gate builds nothing twice.
 conformance-build: setup-conformance
-	$(ALL_TESTS) --no-run -q --test servers
+	$(ALL_TESTS) --no-run -q $(SERVER_TESTS)
 
 # The HTTP caching tests, twice: two minutes. SUITE names another folder with them, whose results are printed only.
 conformance-http-cache: http-cache-tests conformance-build
@@ -91,7 +102,7 @@ conformance-autobahn: autobahn conformance-build
 RESULTS = $(or $(CARGO_TARGET_DIR),target)/conformance-results
 conformance-http2-grpc: h2spec grpc-interop conformance-build
 	: >$(RESULTS)
-	FLASHWEIR_RESULTS=$(abspath $(RESULTS)) $(TABLE) $(ALL_TESTS) --test servers -- h2spec grpc_interop
+	FLASHWEIR_RESULTS=$(abspath $(RESULTS)) $(TABLE) $(ALL_TESTS) $(SERVER_TESTS) -- h2spec grpc_interop
 	node scripts/conformance/results.mjs $(RESULTS) http2-grpc $(PAGE)
 
 # Prometheus' own linter on a scrape.
@@ -126,30 +137,35 @@ helm: setup-test
 # What several gateways admit beside what one does, without their leader, and with one cut off: a quarter of an hour on an otherwise idle
 # machine, ROUNDS shortens it.
 bench-gateways: setup-test
+	$(TEST_PROGRAMS)
 	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --test servers -- --ignored --nocapture --test-threads 1 cluster::numbers
 
 # The same with gateways that are the pods of a Service in a real control plane, by the Lease and the streams between them. Three minutes a round
 # once the control plane is built; ROUNDS (5).
 bench-gateways-kubernetes: setup-test
 	$(MAKE) testplane CLUSTER_TESTS=1
+	$(TEST_PROGRAMS)
 	ROUNDS=$(or $(ROUNDS),5) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test servers -- --ignored --nocapture kubernetes::gateway_numbers
 
 # Gateways that are added as their processors fill, in a real control plane, each with a tenth of a processor (CAT-F6, scaled): four minutes
 # once the control plane is built. Needs root: a control group keeps each gateway's part.
 bench-sentries: setup-test
 	$(MAKE) testplane CLUSTER_TESTS=1
+	$(TEST_PROGRAMS)
 	$(CARGO) test --locked -p flashweir-cli --features kubernetes --test servers -- --ignored --nocapture kubernetes::sentries
 
 # What 1,000 gateways that report ten times a second cost the one that leads, its messages and plans alone and then over HTTP at a real gateway:
 # half a minute once built.
 bench-leader: setup
 	$(CARGO) test --release --locked -p flashweir-gateway --lib -- --ignored --nocapture what_a_thousand_gateways_cost_their_leader
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench leader
 
 # One crowd at three services of one real control plane: replicas by `flashweir control`, by an autoscaler on processors, and by one who knew it.
 # Six minutes once the control plane is built; SQUEEZE divides its ten minutes (3).
 bench-scale: setup-test
 	$(MAKE) testplane CLUSTER_TESTS=1
+	$(TEST_PROGRAMS)
 	SQUEEZE=$(or $(SQUEEZE),3) $(CARGO) test --locked -p flashweir-cli --features kubernetes --test servers -- --ignored --nocapture kubernetes::beside
 
 # A Kubernetes control plane for tests, built from Go modules: with CLUSTER_TESTS=1 (cold five minutes to a quarter of an hour), else
@@ -162,11 +178,11 @@ testplane: setup-test
 directions: setup-test
 	$(ALL_TESTS) -q --test commands dependency_directions
 
-# Format, lints, documentation: what the gate checks before the tests; everything with all features, and the command without any.
+# Format, lints, documentation: what the gate checks before the tests; everything with all features, and the programs without any.
 check: setup setup-kernel
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked $(ALL_FEATURES) -- -D warnings
-	$(CARGO) clippy -p flashweir-cli --bins --locked -- -D warnings
+	$(CARGO) clippy -p flashweir-cli -p flashweir-load -p flashweir-lab --bins --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked $(ALL_FEATURES)
 
 # Costs of decisions and of simulated events, then the load generator against wrk and oha, then proxying and refusing against nginx and
@@ -182,17 +198,19 @@ bench: setup-bench
 # User instructions for each proxied request, by callgrind: unlike times the same on a busy machine. OTHER is a binary to compare with.
 bench-instructions: build
 	@scripts/install-missing.sh valgrind=valgrind curl=curl
+	$(BENCH_PROGRAMS)
 	scripts/instructions.sh target/release/flashweir $(OTHER)
 
 # Processor time and memory of `flashweir agent`, asked once a second beside a service with 32 threads.
 bench-agent: build
 	@scripts/install-missing.sh curl=curl
+	$(BENCH_PROGRAMS)
 	scripts/agent-cost.sh target/release/flashweir
 
 # oha is built from its package once, into the target directory.
 bench-load: setup-bench
 	[ -x $(TOOLS)/bin/oha ] || $(CARGO) install --locked oha --root $(TOOLS)
-	$(CARGO) bench --locked -p flashweir-cli --bench generator
+	$(CARGO) bench --locked -p flashweir-load --bench generator
 
 # Needs root: it makes network namespaces. 12 minutes; ROUNDS and SECONDS shorten it.
 bench-tcp: setup-tcp
@@ -210,7 +228,7 @@ bench-links: setup-kernel setup-test
 	$(CARGO) bench --profile dev --locked -p flashweir-kernel --features bpf --bench link
 	$(CARGO) bench --profile dev --locked -p flashweir-cli --features kernel --bench links
 
-# Fuzzing guided by coverage: every target of crates/fuzz, ten minutes in all; SECONDS shortens it, FUZZ names some of them. Where
+# Fuzzing guided by coverage: every target of lab/fuzz, ten minutes in all; SECONDS shortens it, FUZZ names some of them. Where
 # there is root, then random frames through the gate in the kernel for a tenth of that.
 fuzz: setup-fuzz
 	scripts/fuzz.sh $(or $(SECONDS),600) $(FUZZ)
@@ -218,6 +236,7 @@ fuzz: setup-fuzz
 
 # Everything that can go wrong, at random from SEED on, for SECONDS (half an hour), through the real binary.
 soak: setup-test
+	$(TEST_PROGRAMS)
 	SECONDS=$(or $(SECONDS),1800) SEED=$(or $(SEED),1) $(CARGO) test --locked -p flashweir-cli --test servers -- --ignored --exact --nocapture \
 	  soak::everything_at_random_for_as_long_as_one_likes
 
@@ -229,6 +248,7 @@ fuzz-kernel: setup-kernel
 # Goodput under a crowd, beside nginx, HAProxy and Envoy; 20 minutes, on an otherwise idle machine; ROUNDS and SECONDS shorten it.
 # Writes docs/comparison.md and docs/comparison.json. What cannot be installed has a column that says so.
 compare: setup-bench envoy compare-cost
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench comparison
 
 # CPU time of proxying and of refusing, beside nginx and HAProxy.
@@ -246,35 +266,42 @@ compare-behaviour: setup
 compare-cache: setup-bench
 	@scripts/install-missing.sh varnishd=varnish valgrind=valgrind wrk=wrk curl=curl
 	$(CARGO) build --release --locked -p flashweir-cli
+	$(BENCH_PROGRAMS)
 	scripts/compare-cache.sh target/release/flashweir $(ROUNDS) $(SECONDS)
 
 # Two applications that share a pool of servers, by real processes: a crowd at one, then at the other, and servers that move (CAT-F7, scaled); three minutes.
 bench-pool: setup-test
+	$(TEST_PROGRAMS)
 	$(CARGO) test --locked -p flashweir-cli --test servers -- --ignored --nocapture control::moving
 
 # A cluster of real processes: what a redirector and replicas save, cost and add, the herd of the published rules and its absence, and ten
 # thousand requests that wait for one document; half an hour, PARTS, ROUNDS and SECONDS shorten it.
 bench-replicas: setup
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench replicas
 
 # What a recording costs: CPU time, bytes, and how fast it is replayed; 4 minutes, ROUNDS and SECONDS shorten it.
 bench-recording: setup-bench
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench recording
 
 # How much of a real origin's time goes into answers in time, behind NEWS alone, the sentry alone and both; 13 minutes on an otherwise
 # idle machine with two cores, PAGES, ROUNDS and SECONDS shorten it.
 bench-useful: setup
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench useful
 
 # Mixtures of fast and slow requests before an origin that only waits: what is refused although nothing is short; ten minutes, ONLY and
 # SECONDS shorten it.
 bench-calm: setup
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench calm
 
 # The gateway behind a narrow link (root: network namespaces), on calm stretches and surges of real days (TRACES names their folder),
 # under thousands of new connections a second, and asking a sidecar for less; an hour and a half on an otherwise idle machine with two
 # cores, PARTS, ONLY, ROUNDS and SECONDS shorten it. PARTS=nodes takes three minutes.
 bench-composition: setup-test
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench composition
 
 # PHP-FPM, Python WSGI, Node, PostgreSQL and files over a narrow link under a crowd: behind nothing, Flashweir, HAProxy with the best
@@ -291,12 +318,13 @@ bench-slow: setup-origins envoy
 
 # A figure of the Cataclysm paper on three real servers, one of them PHP; 3 minutes. Writes docs/reproduction-real.md.
 cataclysm: setup-php
+	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench cataclysm
 
 # The papers' testbeds again, in network namespaces; needs root, and an otherwise idle machine for 45 minutes. Writes the testbed's part
 # of docs/reproduction.md.
 testbed: setup-kernel setup-test
-	$(CARGO) build --release --locked -p flashweir-cli --features kernel
+	$(DEMO_BUILD) --features flashweir-cli/kernel,flashweir-lab/kernel
 	target/release/flashweir reproduce --testbed all $(ARGS)
 
 # The package of the Python index that ships the binary; into the target directory, once.

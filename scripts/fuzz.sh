@@ -2,7 +2,7 @@
 # Fuzzing guided by coverage, on the stable toolchain: fuzz.sh [SECONDS [TARGET...]]. The seconds are shared by all targets.
 #
 # What is found on the way is kept in target/fuzz/corpus, so a later run goes on where this one ended; an input that fails is
-# kept in target/fuzz/failures. Put it into crates/fuzz/seeds/TARGET under a name that says what it is, and mend what it found.
+# kept in target/fuzz/failures. Put it into lab/fuzz/seeds/TARGET under a name that says what it is, and mend what it found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ export RUSTFLAGS="-Cpasses=sancov-module -Ccodegen-units=1 \
 fuzzer=$directory/$triple/fuzz/flashweir-fuzz
 
 if [ $# -eq 0 ]; then
-  for folder in crates/fuzz/seeds/*/; do set -- "$@" "$(basename "$folder")"; done
+  for folder in lab/fuzz/seeds/*/; do set -- "$@" "$(basename "$folder")"; done
 fi
 each=$((seconds / $#))
 [ "$each" -ge 1 ] || each=1
@@ -31,7 +31,7 @@ for target in "$@"; do
   corpus=$directory/corpus/$target failures=$directory/failures/$target log=$directory/$target.log
   mkdir -p "$corpus" "$failures"
   if "$fuzzer" "--target=$target" -max_total_time="$each" -max_len=4096 -timeout=30 -rss_limit_mb=2048 \
-    -print_final_stats=1 -artifact_prefix="$failures/" "$corpus" "crates/fuzz/seeds/$target" >"$log" 2>&1; then
+    -print_final_stats=1 -artifact_prefix="$failures/" "$corpus" "lab/fuzz/seeds/$target" >"$log" 2>&1; then
     verdict=
   else
     verdict="  FAILED: $log"

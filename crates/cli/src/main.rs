@@ -1,22 +1,21 @@
 //! The `flashweir` command: parses, runs, and maps errors to exit codes. All else is in libraries.
 
 mod commands;
-mod demo;
-mod environment;
 mod exit;
 mod kubernetes;
+mod laboratory;
 mod logging;
 mod ready_file;
-mod testbed;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use laboratory::Forwarded;
 
 /// Keeps a web service fast for the people it lets in while a crowd is at the door, and gives everybody else
 /// a quick, honest answer.
 #[derive(Debug, Parser)]
-#[command(name = "flashweir", version, after_help = EXIT_CODES)]
+#[command(name = "flashweir", version, after_help = format!("{}\n\n{EXIT_CODES}", laboratory::NOTE))]
 struct CommandLine {
     #[command(subcommand)]
     command: commands::Command,
@@ -25,9 +24,14 @@ struct CommandLine {
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 64 wrong usage or configuration.";
 
 fn main() -> ExitCode {
-    let command_line = match CommandLine::try_parse() {
+    if let Some(forwarded) = Forwarded::from_arguments(std::env::args_os().skip(1)) {
+        return exit::after_failure(&forwarded.run());
+    }
+    let parser = CommandLine::command().subcommands(laboratory::listed());
+    let matches = parser.try_get_matches();
+    let command_line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(command_line) => command_line,
-        Err(error) => return exit::after_parsing(&error),
+        Err(error) => return flashweir_command::exit::after_parsing(&error),
     };
     let outcome = command_line.command.run();
     logging::flush();

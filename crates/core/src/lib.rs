@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 
+pub mod duration_text;
 pub mod hash;
 pub mod id;
 pub mod limits;
@@ -13,15 +14,18 @@ pub mod rng;
 pub mod shortage;
 #[cfg(test)]
 mod tests;
+pub mod text_error;
 pub mod time;
 pub mod units;
 pub mod verdict;
 
 pub use core::time::Duration;
+pub use duration_text::DurationText;
 pub use hash::Hasher64;
 pub use id::DecisionId;
 pub use rng::Rng;
 pub use shortage::Shortage;
+pub use text_error::TextError;
 pub use time::Instant;
 pub use units::Rate;
 pub use verdict::{Reason, Shed, Verdict};

@@ -29,6 +29,7 @@ const EARLY_S: u64 = 10;
 /// The verdict is read this long before the last request.
 const VERDICT_BEFORE_END: Duration = Duration::from_secs(5);
 
+#[expect(clippy::disallowed_methods, reason = "a measurement's only option")]
 fn main() {
     if !common::is_asked_to_measure() {
         return;

@@ -3,20 +3,12 @@
 mod agent;
 mod config;
 mod control;
-mod demo;
-mod demo_chain;
-mod demo_hot;
-mod demo_scale;
 mod egress;
 mod explain;
-mod load;
-mod origin;
 mod replay;
 mod replica;
-mod reproduce;
 mod router;
 mod run;
-mod sim;
 
 /// The command to run.
 #[derive(Debug, clap::Subcommand)]
@@ -29,19 +21,11 @@ pub(crate) enum Command {
     Agent(agent::AgentArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
-    Demo(demo::DemoArgs),
-    DemoChain(demo_chain::DemoChainArgs),
-    DemoHot(demo_hot::DemoHotArgs),
-    DemoScale(demo_scale::DemoScaleArgs),
-    Load(Box<load::LoadArgs>),
-    Origin(origin::OriginArgs),
-    Sim(Box<sim::SimArgs>),
     Replay(replay::ReplayArgs),
-    Reproduce(reproduce::ReproduceArgs),
 }
 
 impl Command {
-    /// Does it. Wrong usage is a [`UsageError`](crate::exit::UsageError) or a `ConfigError`.
+    /// Does it. Wrong usage is a [`UsageError`](flashweir_command::exit::UsageError) or a `ConfigError`.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Run(arguments) => arguments.run(),
@@ -52,15 +36,7 @@ impl Command {
             Self::Agent(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
-            Self::Demo(arguments) => arguments.run(),
-            Self::DemoChain(arguments) => arguments.run(),
-            Self::DemoHot(arguments) => arguments.run(),
-            Self::DemoScale(arguments) => arguments.run(),
-            Self::Load(arguments) => arguments.run(),
-            Self::Origin(arguments) => arguments.run(),
-            Self::Sim(arguments) => arguments.run(),
             Self::Replay(arguments) => arguments.run(),
-            Self::Reproduce(arguments) => arguments.run(),
         }
     }
 }

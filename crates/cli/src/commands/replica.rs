@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use flashweir_config::{Config, DurationText, Overrides, ReplicaFlags, SizeText};
 use flashweir_gateway::Launch;
 
-use super::load::values::within;
-use crate::exit::UsageError;
 use crate::{kubernetes, logging, ready_file};
+use flashweir_command::exit::UsageError;
+use flashweir_command::numbers::within;
 
 /// Keep copies of an origin's documents, and report the load to redirectors.
 ///
@@ -105,37 +105,5 @@ impl ReplicaArgs {
             )));
         }
         Ok(Some(format!("http://{first}")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser as _;
-
-    #[derive(clap::Parser)]
-    struct Command {
-        #[command(flatten)]
-        replica: ReplicaArgs,
-    }
-
-    fn known_as(options: &[&str]) -> Result<Option<String>, String> {
-        let all = ["replica", "--of", "http://127.0.0.1:3000"].iter().chain(options);
-        let replica = Command::try_parse_from(all).map_err(|error| error.to_string())?.replica;
-        replica.known_as().map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn a_replica_that_reports_is_known_by_a_url_that_others_can_use() {
-        let report_to = ["--report-to", "http://127.0.0.1:9090"];
-        let with = |options: &[&str]| known_as(&[options, &report_to].concat());
-        assert_eq!(with(&["--listen", "127.0.0.1:8080"]), Ok(Some("http://127.0.0.1:8080".to_owned())));
-        let url = "http://replica.example";
-        assert_eq!(with(&["--listen", "127.0.0.1:0", "--url", url]), Ok(Some(url.to_owned())));
-        assert_eq!(
-            with(&["--listen", "127.0.0.1:0"]).expect_err("no URL"),
-            "--listen 127.0.0.1:0: redirectors cannot know a port that the system chooses, expected --url with the replica's URL"
-        );
-        assert!(known_as(&["--listen", "127.0.0.1:0"]).is_ok(), "nothing is reported");
     }
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use flashweir_config::{Overrides, RouterConfig};
+use flashweir_core::duration_text;
 use flashweir_runtime::ReadyFile;
-use flashweir_workload::duration_text;
 
-use crate::{environment, logging, ready_file};
+use crate::{logging, ready_file};
+use flashweir_command::environment;
 
 /// Protect every server behind a router, with no help from them: refuse the new connections that are too many.
 ///

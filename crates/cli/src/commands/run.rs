@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use flashweir_config::{Config, Overrides};
 use flashweir_gateway::Launch;
 
-use crate::{environment, kubernetes, logging, ready_file};
+use crate::{kubernetes, logging, ready_file};
+use flashweir_command::environment;
 
 /// Protect a service: a reverse proxy in front of it that is invisible until a crowd comes.
 ///

@@ -59,6 +59,8 @@ const IMPURE_WORDS: [&str; 7] =
 
 struct Workspace {
     root: PathBuf,
+    /// The folder of each crate: `crates/NAME` of the product, `lab/NAME` of the laboratory.
+    folders: BTreeMap<String, PathBuf>,
     /// Our crates each crate needs, its tests left out; all by folder name.
     needs: BTreeMap<String, BTreeSet<String>>,
     /// The same with those only its tests need.
@@ -78,12 +80,15 @@ fn workspace() -> Workspace {
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let mut workspace = Workspace {
         root: PathBuf::from(metadata["workspace_root"].as_str().expect("a root")),
+        folders: BTreeMap::new(),
         needs: BTreeMap::new(),
         needs_with_tests: BTreeMap::new(),
         foreign: BTreeMap::new(),
     };
     for package in metadata["packages"].as_array().expect("packages") {
         let name = package["name"].as_str().and_then(folder).expect("a crate called flashweir-something");
+        let manifest = Path::new(package["manifest_path"].as_str().expect("the path of a manifest"));
+        workspace.folders.insert(name.clone(), manifest.parent().expect("a folder").to_owned());
         let dependencies = package["dependencies"].as_array().expect("dependencies");
         let is_ordinary = |dependency: &&Value| dependency["kind"] != "dev";
         let ours = |dependency: &Value| folder(dependency["name"].as_str()?);
@@ -116,7 +121,7 @@ impl Workspace {
 
     fn sources(&self, of: &str) -> Vec<PathBuf> {
         let mut files = Vec::new();
-        rust_files(&self.root.join("crates").join(of).join("src"), &mut files);
+        rust_files(&self.folders[of].join("src"), &mut files);
         assert!(!files.is_empty(), "{of} has no sources");
         files
     }
@@ -148,11 +153,10 @@ fn estimators_come_before_decisions() {
 }
 
 #[test]
-fn the_simulator_runs_decisions_and_experiments_run_the_simulator() {
+fn the_simulator_runs_decisions() {
     let workspace = workspace();
     let decisions = ["core", "admission", "aqm", "feedback", "provisioning", "replication", "workload"];
     workspace.check_only("sim", &decisions);
-    workspace.check_only("experiments", &[&decisions[..], &["sim", "report"]].concat());
 }
 
 #[test]
@@ -192,9 +196,9 @@ fn libraries_in_other_programs_are_small() {
 #[test]
 fn glue_and_reports_know_no_shell() {
     let workspace = workspace();
-    for name in ["config", "scenario", "telemetry", "report"] {
-        let wrong: Vec<_> =
-            workspace.ours(name).into_iter().filter(|need| SHELLS.contains(need) || *need == "cli").collect();
+    for name in ["config", "telemetry", "report"] {
+        let is_above = |need: &&str| SHELLS.contains(need) || ["cli", "lab"].contains(need);
+        let wrong: Vec<_> = workspace.ours(name).into_iter().filter(is_above).collect();
         assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
     }
 }
@@ -202,6 +206,7 @@ fn glue_and_reports_know_no_shell() {
 #[test]
 fn configuration_and_metrics_need_words_and_decisions_only() {
     let workspace = workspace();
+    workspace.check_only("command", &[]);
     workspace.check_only("config", &["core", "admission"]);
     workspace.check_only("telemetry", &["core", "admission"]);
 }
@@ -211,7 +216,10 @@ fn configuration_and_metrics_need_words_and_decisions_only() {
 fn only_the_configuration_turns_written_modes_into_planners() {
     let workspace = workspace();
     let readers = workspace.needs.iter().filter(|(_, needs)| needs.contains("config"));
-    for file in readers.flat_map(|(name, _)| workspace.sources(name)) {
+    // The papers' figures are made without a configuration: their modes are values of the experiments.
+    let experiments = workspace.folders["lab"].join("src/experiments");
+    let files = readers.flat_map(|(name, _)| workspace.sources(name));
+    for file in files.filter(|file| !file.starts_with(&experiments)) {
         let text = std::fs::read_to_string(&file).expect("a readable file");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let turns = code.lines().any(|line| line.contains("PlannerMode::") && line.contains("=>"));
@@ -244,15 +252,28 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
     }
 }
 
+/// The programs of an operator are built without the laboratory.
 #[test]
-fn nobody_depends_on_the_command_line_and_only_it_on_experiments() {
+fn the_product_does_not_need_the_laboratory() {
+    let workspace = workspace();
+    let is_laboratory = |name: &String| workspace.folders[name].starts_with(workspace.root.join("lab"));
+    assert!(is_laboratory(&"load".to_owned()) && !is_laboratory(&"cli".to_owned()));
+    for (name, needs) in workspace.needs.iter().filter(|(name, _)| !is_laboratory(name)) {
+        let wrong: Vec<_> = needs.iter().filter(|need| is_laboratory(need)).collect();
+        assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
+    }
+}
+
+#[test]
+fn no_crate_depends_on_the_command_lines() {
     let workspace = workspace();
     let who_needs = |name: &str| {
         let needing = workspace.needs_with_tests.iter().filter(|(_, needs)| needs.contains(name));
         needing.map(|(who, _)| who.clone()).collect::<Vec<_>>()
     };
-    assert!(who_needs("cli").is_empty(), "{:?}", who_needs("cli"));
-    assert_eq!(who_needs("experiments"), ["cli"]);
+    for command_line in ["cli", "lab"] {
+        assert!(who_needs(command_line).is_empty(), "{command_line}: {:?}", who_needs(command_line));
+    }
 }
 
 #[test]
@@ -270,8 +291,8 @@ fn testkit_and_trials_are_for_tests_and_benches() {
 #[test]
 fn only_the_kernel_crate_may_be_unsafe() {
     let workspace = workspace();
-    for name in workspace.needs.keys() {
-        let manifest = std::fs::read_to_string(workspace.root.join("crates").join(name).join("Cargo.toml"));
+    for (name, folder) in &workspace.folders {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml"));
         let manifest = manifest.expect("a readable manifest");
         let takes_over = manifest.contains("[lints]\nworkspace = true");
         assert!(takes_over || name == "kernel", "{name} does not take over the workspace's lints");
@@ -293,17 +314,21 @@ fn only_the_kernel_crate_may_be_unsafe() {
 #[test]
 fn every_crate_is_named_after_its_folder_and_none_is_empty() {
     let workspace = workspace();
-    for entry in std::fs::read_dir(workspace.root.join("crates")).expect("a readable directory") {
-        let folder = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        assert!(
-            workspace.needs.contains_key(&folder),
-            "crates/{folder} is no crate called flashweir-{folder}"
-        );
-        let lines: usize = workspace
-            .sources(&folder)
-            .iter()
-            .map(|file| std::fs::read_to_string(file).expect("a readable file").lines().count())
-            .sum();
-        assert!(lines > 20, "crates/{folder} is empty");
+    for part in ["crates", "lab"] {
+        for entry in std::fs::read_dir(workspace.root.join(part)).expect("a readable directory") {
+            let path = entry.expect("an entry").path();
+            let folder = path.file_name().expect("a name").to_string_lossy().into_owned();
+            assert_eq!(
+                workspace.folders.get(&folder),
+                Some(&path),
+                "{part}/{folder} is no crate called flashweir-{folder}"
+            );
+            let lines: usize = workspace
+                .sources(&folder)
+                .iter()
+                .map(|file| std::fs::read_to_string(file).expect("a readable file").lines().count())
+                .sum();
+            assert!(lines > 20, "{part}/{folder} is empty");
+        }
     }
 }

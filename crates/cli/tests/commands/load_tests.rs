@@ -34,8 +34,8 @@ fn function(line: &str) -> Option<&str> {
 #[test]
 fn each_test_under_load_is_ignored_and_its_file_names_a_twin() {
     let mut count = 0;
-    let tests = workspace().join("crates/cli/tests");
-    for path in ["servers", "root"].iter().flat_map(|program| sources(&tests.join(program))) {
+    let programs = ["crates/cli/tests/servers", "crates/cli/tests/root", "lab/load/tests/load"];
+    for path in programs.iter().flat_map(|program| sources(&workspace().join(program))) {
         let text = fs::read_to_string(&path).expect("a source file");
         let under_load = text.lines().filter(|line| line.starts_with("fn ") && line.contains(MARK)).count();
         let ignored = text.lines().filter(|line| line.trim() == IGNORED).count();
@@ -48,8 +48,9 @@ fn each_test_under_load_is_ignored_and_its_file_names_a_twin() {
         let twin = twin.unwrap_or_else(|| panic!("{}: no twin is named", path.display()));
         let [krate, test] = <[&str; 2]>::try_from(twin.split('`').skip(1).step_by(2).collect::<Vec<_>>())
             .unwrap_or_else(|_| panic!("{}: expected `CRATE`, `TEST` (is {twin})", path.display()));
-        let home = workspace().join("crates").join(krate);
-        let there = [home.join("src"), home.join("tests")].iter().flat_map(|it| sources(it)).any(|file| {
+        let homes = ["crates", "lab"].map(|part| workspace().join(part).join(krate));
+        let folders = homes.iter().flat_map(|home| [home.join("src"), home.join("tests")]);
+        let there = folders.flat_map(|it| sources(&it)).any(|file| {
             file.file_stem().is_some_and(|stem| stem == test)
                 || fs::read_to_string(file)
                     .expect("a source file")

@@ -1,8 +1,18 @@
 //! Commands of `flashweir` that start no server.
 
 mod dependency_directions;
+mod laboratory;
 mod load_tests;
-mod reproduce;
-mod sim;
+mod shared;
 mod test_table;
 mod usage;
+
+// Files of the binary, for the tests inside them.
+#[path = "../../src/laboratory.rs"]
+#[expect(dead_code, reason = "only what the tests call is used")]
+mod laboratory_source;
+#[path = "../../src/logging.rs"]
+#[expect(dead_code, reason = "only what the tests call is used")]
+mod logging_source;
+#[path = "../../src/commands/explain/readable.rs"]
+mod readable_source;

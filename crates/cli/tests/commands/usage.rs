@@ -50,6 +50,13 @@ fn wrong_usage_and_wrong_configuration_exit_with_64() {
         64,
         "flashweir: `abc` is not a decision id: expected 13 characters of 0-9 and a-z without i, l, o and u",
     );
+    let replica = ["replica", "--of", "http://127.0.0.1:3000", "--listen", "127.0.0.1:0", "--report-to"];
+    check_refused(
+        &[&replica[..], &["http://127.0.0.1:9090"]].concat(),
+        64,
+        "flashweir: --listen 127.0.0.1:0: redirectors cannot know a port that the system chooses, expected --url with the \
+         replica's URL",
+    );
     assert_eq!(flashweir(&["run", "--bogus"]).status.code(), Some(64));
     assert_eq!(flashweir(&["--help"]).status.code(), Some(0));
 }

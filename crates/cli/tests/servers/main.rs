@@ -14,7 +14,6 @@ mod grpc_interop;
 mod h2spec;
 #[cfg(feature = "kubernetes")]
 mod kubernetes;
-mod load;
 mod news;
 mod replication;
 mod soak;

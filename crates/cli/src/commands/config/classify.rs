@@ -11,7 +11,7 @@ use flashweir_gateway::Classifier;
 use http::header::HOST;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request};
 
-use crate::exit::UsageError;
+use flashweir_command::exit::UsageError;
 
 /// A request as it would be sent.
 #[derive(Debug, clap::Args)]

@@ -1,0 +1,5 @@
+//! The program `flashweir-lab`, which commands of `flashweir` become.
+
+fn main() -> std::process::ExitCode {
+    flashweir_lab::main()
+}

@@ -1,0 +1,54 @@
+//! An open-loop load generator with a ledger that adds up.
+//!
+//! The moments at which people come are fixed before the run ([`Schedule`](flashweir_workload::Schedule)); a slow
+//! answer delays no other request, latency counts from the intended moment, and whether the generator itself kept up is
+//! part of the result. Every try is accounted for: completed, refused, timed out, abandoned or failed with a kind.
+//!
+//! A run: [`run()`] gives each thread (`sender`) its part of the schedule; each person (`person`) goes through their
+//! session and their tries over a `transport`, writing into the thread's `ledger`; five times a second `books` puts
+//! the ledgers together, and at the end concludes a [`LoadResult`].
+//!
+//! [`command`] is the program `flashweir-load`, which `flashweir load` becomes: it makes a [`LoadPlan`] of options and files, shows the
+//! run while it lasts, and hands the result over.
+
+mod alarm;
+mod books;
+mod capacity;
+pub mod command;
+mod counts;
+mod descriptors;
+mod distribution;
+mod error;
+mod ledger;
+mod merge;
+mod paths;
+mod person;
+mod plan;
+mod progress;
+pub mod recovery;
+mod result;
+mod run;
+mod sender;
+mod series;
+mod sources;
+mod tally;
+mod target;
+#[cfg(test)]
+mod tests;
+mod transport;
+mod waiting;
+
+pub use books::FORMAT as RESULT_FORMAT;
+pub use capacity::measure_capacity;
+pub use counts::{Counts, ErrorKind, Outcome};
+pub use error::{LoadError, MergeError};
+pub use merge::merge;
+pub use paths::{Paths, Template};
+pub use plan::{ClassPlan, LoadPlan, StopFlag};
+pub use progress::Progress;
+pub use recovery::{CrowdWindow, Recovery};
+pub use result::{ClassFacts, Histograms, HurstFigure, LoadResult, Percentiles, RunFacts, Second, Tally};
+pub use run::run;
+pub use sources::Sources;
+pub use target::Target;
+pub use transport::{ConnectionCounts, Prepared, Protocol, TlsOptions, TransportOptions};
