@@ -7,7 +7,7 @@
 #[expect(dead_code, reason = "the origin only waits, and has no core to itself")]
 mod common;
 #[path = "../comparison/machine.rs"]
-#[expect(dead_code, reason = "nothing is moved to a core of its own")]
+#[expect(dead_code, reason = "no process is moved to another core")]
 mod machine;
 
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Target, Template};

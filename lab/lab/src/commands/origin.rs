@@ -39,7 +39,7 @@ pub(crate) struct OriginArgs {
     /// Number of requests that are slow at first, as while caches, pools and compilers warm up.
     #[arg(long, value_name = "N", default_value_t = 0)]
     cold_requests: u64,
-    /// How long each of those holds its thread, in place of its own wait, milliseconds.
+    /// How long each of those holds its thread, in place of its usual wait, milliseconds.
     #[arg(long, value_name = "F", default_value = "2000", value_parser = within(0.0, ORIGIN_WORK_MS))]
     cold_wait_ms: f64,
     /// Size of each answer's body, bytes.

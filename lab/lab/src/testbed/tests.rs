@@ -27,6 +27,9 @@ fn tiny(protection: Protection) -> Run {
     Run { scene, protection, seed: 1 }
 }
 
+/// Runs of a tiny crowd, at most.
+const ATTEMPTS: u32 = 3;
+
 /// Whether this machine can; a loud line if not.
 fn can(test: &str) -> bool {
     match Testbed::new(&[]) {
@@ -43,7 +46,16 @@ fn a_tiny_crowd_is_counted_alike_by_clients_server_and_link() {
     if !can("a tiny crowd on the testbed") {
         return;
     }
-    let record = perform(&tiny(Protection::None), &StopFlag::default()).expect("a run");
+    // On a machine so busy that people come late some come after the last second that is counted: then it is tried again.
+    let mut attempt = 0;
+    let record = loop {
+        attempt += 1;
+        let record = perform(&tiny(Protection::None), &StopFlag::default()).expect("a run");
+        println!("attempt {attempt} of {ATTEMPTS}: doubts {:?}", record.doubts);
+        if record.doubts.is_empty() || attempt == ATTEMPTS {
+            break record;
+        }
+    };
     let sum = |count: fn(&crate::experiments::testbed::Second) -> u64| {
         record.seconds.iter().map(count).sum::<u64>()
     };

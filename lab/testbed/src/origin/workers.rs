@@ -35,7 +35,7 @@ struct State {
 pub struct Cold {
     /// Number of them.
     pub requests: u64,
-    /// Time for which each holds its thread, in place of its own wait.
+    /// Time for which each holds its thread, in place of its usual wait.
     pub wait: Duration,
 }
 

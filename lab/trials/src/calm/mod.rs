@@ -48,7 +48,7 @@ pub struct Case {
     pub name: &'static str,
     /// Requests that each wait 2 s before the origin is warm.
     pub cold_requests: u64,
-    /// What is asked of it.
+    /// Its requests.
     pub kinds: &'static [Kind],
 }
 
@@ -78,7 +78,7 @@ pub const CASES: [Case; 12] = [
     },
 ];
 
-/// What became of the requests of one kind.
+/// Outcomes of the requests of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KindResult {
     /// Its name in the table.

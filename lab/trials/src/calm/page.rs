@@ -11,7 +11,7 @@ pub fn page(rows: &[Row], machine: &str) -> String {
          Written by `make bench-calm`, all rows in one run on one machine. [Slow requests](slow-requests.md) says what happens to them.\n\n\
          Machine: {machine}\n\n\
          `flashweir run` with its defaults before `flashweir origin`, which only waits and has 400 workers: nothing is short, so nothing is to be \
-         refused. Each case takes {LENGTH_S} s with a gateway of its own, from a cold start; 30 pages a second, where a rate steps in second {STEP_S} \
+         refused. Each case takes {LENGTH_S} s with a fresh gateway, from a cold start; 30 pages a second, where a rate steps in second {STEP_S} \
          to 150 (to 60 where all take 800 ms). Where the service warms up, its first 40 requests take 2 s each.\n\n\
          | case | requests | offered | refused | of these in 10 s | lost | median, ms | p99, ms | verdict |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---|\n"

@@ -86,8 +86,9 @@ fn a_source_is_one_flow_where_it_is_said_to_be() {
     let test = "sources as flows of a link";
     let Some(scene) = Scene::require(test, env!("CARGO_BIN_EXE_flashweir")) else { return };
     let Some(_router) = scene.divide(test, &["--link-flow", "source"]) else { return };
-    // Together below the share of one of two: the router itself is the other when it sends anything there.
-    let _flows = [Source::Udp(1_500_000); 3].map(|source| scene.start(source));
+    // Together half of the share of one of two, so that a sender which was held up does not exceed it either: the router itself is the other
+    // when it sends anything there.
+    let _flows = [Source::Udp(800_000); 3].map(|source| scene.start(source));
     eventually("the count of sources", || {
         let link = scene.link();
         let is_busy = link["packets"]["offered"].as_u64() > Some(500);
