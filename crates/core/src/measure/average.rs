@@ -38,7 +38,7 @@ impl HighLowFilter {
 /// a short quiet stretch already gives an unbiased baseline, a long one a stable one.
 ///
 /// ```
-/// use crate::Duration;
+/// use flashweir_core::Duration;
 /// use flashweir_core::measure::DecayingMean;
 /// let mut mean = DecayingMean::new(Duration::from_secs(60));
 /// for value in [10.0, 20.0, 30.0] {

@@ -22,7 +22,7 @@ const HALF_LIVES_MAX: u64 = 16;
 /// owner and 0.5 kB. A clock that steps back adds events with the weight of the oldest step.
 ///
 /// ```
-/// use crate::{Duration, Instant};
+/// use flashweir_core::{Duration, Instant};
 /// use flashweir_core::measure::DecayedCounters;
 /// let mut counters = DecayedCounters::new(2, Duration::from_secs(1));
 /// counters.add(Instant::ZERO, 0);

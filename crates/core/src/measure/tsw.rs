@@ -31,7 +31,7 @@ pub enum FirstWindow {
 /// The rate of one flow, in bytes per second.
 ///
 /// ```
-/// use crate::{Duration, Instant};
+/// use flashweir_core::{Duration, Instant};
 /// use flashweir_core::measure::{FirstWindow, TimeSlidingWindow};
 /// let at = Instant::from_millis;
 /// let corrected = FirstWindow::Corrected { floor: Duration::from_millis(10) };

@@ -71,7 +71,7 @@ pub enum FeedbackError {
 /// ```
 /// use flashweir_feedback::caller::{Answer, Arrival, Condition, Endpoint, EndpointSettings};
 /// use flashweir_core::{Duration, Instant, Rate, Rng};
-/// use crate::{Feedback, Field, KeyRing};
+/// use flashweir_feedback::{Feedback, Field, KeyRing};
 /// let key = |parts: &[&[u8]]| [parts.iter().map(|part| part.len() as u8).sum(); 32];
 /// let ring = || KeyRing::new(vec![(1, key)]).unwrap();
 /// let mut node = Endpoint::new(EndpointSettings::default(), ring(), b"shop>api", Rng::new(1));
