@@ -4,8 +4,8 @@
 #
 #   [HTTP2=1] scripts/instructions.sh BINARY...
 #
-# Prints a line for each binary. The first is also the origin of all. With HTTP2=1 the client speaks HTTP/2 over TLS, one stream after another
-# (without TLS, curl 7.88 of Debian 12 uses a connection of HTTP/2 once only).
+# Prints a line for each binary. The first, with flashweir-lab beside it or on PATH, is also the origin of all. With HTTP2=1 the client
+# speaks HTTP/2 over TLS, one stream after another (without TLS, curl 7.88 of Debian 12 uses a connection of HTTP/2 once only).
 set -euo pipefail
 few=300 many=3300
 folder=$(mktemp -d)
