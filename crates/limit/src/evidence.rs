@@ -353,14 +353,20 @@ impl Evidence {
         completed > 3.0 && expected < self.numbers.much * completed + 1.5
     }
 
-    /// Whether all short classes complete about as soon as expected, or none does: what slows only some of them, or a class that has not
-    /// completed yet, may be in the way of the others.
+    /// Short classes with requests in flight, or with completions of late.
+    fn present(&self) -> impl Iterator<Item = &Class> {
+        self.classes.iter().filter(|class| !class.is_long && (class.in_flight > 0.0 || class.lately > 2.0))
+    }
+
+    /// Whether all short classes complete about as soon as expected, or none does: what slows only some may be in the way of the others.
     pub(crate) fn are_alike(&self) -> bool {
-        let is_present = |class: &&Class| !class.is_long && (class.in_flight > 0.0 || class.lately > 2.0);
-        let present = || self.classes.iter().filter(is_present);
-        let mut are_usual = present().map(|class| class.is_usual(self.numbers.much));
-        let are_alike = are_usual.next().is_none_or(|first| are_usual.all(|is_usual| is_usual == first));
-        are_alike && present().all(|class| class.lately > 2.0 && class.base.weight >= self.first())
+        let mut are_usual = self.present().map(|class| class.is_usual(self.numbers.much));
+        are_usual.next().is_none_or(|first| are_usual.all(|is_usual| is_usual == first))
+    }
+
+    /// Whether each short class is known: one that has not completed yet may be in the way of the others.
+    pub(crate) fn are_known(&self) -> bool {
+        self.present().all(|class| class.lately > 2.0 && class.base.weight >= self.first())
     }
 
     /// The origin is another one: evidence of before is of no use, but for `last`.

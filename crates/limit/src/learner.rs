@@ -243,7 +243,7 @@ impl Learner {
         self.learned.is_calm = self.evidence.is_informed()
             && !self.is_limited
             && !self.is_short
-            && (self.evidence.is_usual() || self.posterior.has_changed());
+            && (self.evidence.is_usual() || self.posterior.has_changed() && self.evidence.are_alike());
         self.learned
     }
 
@@ -353,6 +353,7 @@ impl Learner {
             && shortage < SHORTAGE_MIN
             && self.offered_rps < DEMAND_MAX * self.offered_rps_usual
             && self.evidence.are_alike()
+            && self.evidence.are_known()
     }
 
     /// With as many in flight as there are servers: fewer would leave some idle.
