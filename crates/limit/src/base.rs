@@ -10,7 +10,7 @@
 //! counts where hardly any request came (α: a tenth of one): while nothing has ended, the median is about twice the oldest age.
 
 use crate::evidence::Age;
-use crate::grid::{BINS_AN_OCTAVE, STRETCHES, TIME_BINS};
+use crate::grid::{BINS_AN_OCTAVE, STRETCHES, TIME_BINS, bin_middle_s};
 use alloc::boxed::Box;
 use core::ops::Range;
 
@@ -154,12 +154,22 @@ impl Base {
         }
     }
 
+    /// Λ(t/s) of a bin of time at one stretch.
+    pub(crate) fn hazard(&self, bin: usize, stretch: usize) -> f32 {
+        self.hazards[bin % 2][bin / 2 + stretch]
+    }
+
     /// The share of requests that take longer than a time, by its [`position`](crate::grid::position).
     pub(crate) fn survival(&self, position: f64) -> f64 {
         let at = position.clamp(0.0, TIME_BINS as f64);
         let bin = (at as usize).min(TIME_BINS - 1);
         let (low, high) = (self.survival[bin], self.survival[bin + 1]);
         f64::from(low + (high - low) * (at - bin as f64) as f32)
+    }
+
+    /// Median time, seconds. O([`TIME_BINS`]).
+    pub(crate) fn median_s(&self) -> f64 {
+        bin_middle_s(self.survival.partition_point(|left| *left >= 0.5).saturating_sub(1))
     }
 
     /// Survival at the edges of bins.

@@ -14,6 +14,7 @@
 use crate::base::Base;
 use crate::grid::{CENTRE, LEVELS, STEP, STRETCHES, TIME_BINS, bin_middle_s, level_of, position};
 use crate::numbers::Numbers;
+use crate::prompt::{LATE_STEPS, Recent, is_late};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -55,6 +56,14 @@ pub(crate) struct Class {
     latest: usize,
     pub(crate) in_flight: f32,
     pub(crate) is_long: bool,
+    /// See [`prompt`](crate::prompt).
+    pub(crate) recent: Recent,
+    pub(crate) is_late: bool,
+    pub(crate) is_prompt: bool,
+    /// Completions that the base was learned from while the origin was not busy.
+    pub(crate) calm: f64,
+    /// Steps of stretch by which the base has been moved.
+    moved_steps: isize,
     /// Completions of late, and how many were expected of an origin that is not busy.
     pub(crate) lately: f64,
     expected_lately: f64,
@@ -75,7 +84,7 @@ pub(crate) struct Age {
 /// Collector of the evidence.
 #[derive(Debug)]
 pub struct Evidence {
-    numbers: Numbers,
+    pub(crate) numbers: Numbers,
     pub(crate) classes: Vec<Class>,
     /// By number in flight, faded by new completions.
     pub(crate) levels: Vec<Counts>,
@@ -88,6 +97,8 @@ pub struct Evidence {
     /// The last tick, and the part of it that is evidence.
     pub(crate) tick: Counts,
     fresh: Counts,
+    /// Steps of stretch by which bases have been moved.
+    moved_steps: isize,
     /// A base has changed since this was last reset.
     pub(crate) is_mix_new: bool,
 }
@@ -159,10 +170,43 @@ impl Class {
             latest: 0,
             in_flight: 0.0,
             is_long: false,
+            recent: Recent::default(),
+            is_late: false,
+            is_prompt: false,
+            calm: 0.0,
+            moved_steps: 0,
             lately: 0.0,
             expected_lately: 0.0,
             share: 0.0,
         }
+    }
+
+    /// Whether requests hold a place among those that the limit is for.
+    pub(crate) fn holds_place(&self) -> bool {
+        !self.is_long && !self.is_prompt
+    }
+
+    /// Completions of this tick.
+    pub(crate) fn completed(&self) -> f64 {
+        self.ages.iter().map(|age| age.completed).sum::<i64>() as f64
+    }
+
+    /// Index of the stretch at which times are those before bases were moved.
+    fn centre(&self) -> usize {
+        CENTRE.saturating_add_signed(self.moved_steps).min(STRETCHES - 1)
+    }
+
+    fn count_recent(&mut self, expected: f32) {
+        self.recent.add(self.completed(), expected.into());
+        let at = self.centre().saturating_sub(LATE_STEPS);
+        for age in self.ages.iter().filter(|age| is_late(self.base.hazard(age.bin, at))) {
+            self.recent.add_late(age.completed as f64, age.in_flight as f64, bin_middle_s(age.bin));
+        }
+    }
+
+    /// Median time before bases were moved, seconds. O([`TIME_BINS`]).
+    pub(crate) fn median_s(&self) -> f64 {
+        self.base.median_s() * libm::exp(-STEP * self.moved_steps as f64)
     }
 
     /// Whether completions come about as soon as from an origin that is not busy.
@@ -214,6 +258,7 @@ impl Evidence {
             aged_at: 1.0,
             tick: Counts::ZERO,
             fresh: Counts::ZERO,
+            moved_steps: 0,
             is_mix_new: true,
         }
     }
@@ -224,15 +269,17 @@ impl Evidence {
             return at;
         }
         if self.classes.len() < CLASSES_MAX {
-            self.classes.push(Class::new(id));
+            self.classes.push(Class { moved_steps: self.moved_steps, ..Class::new(id) });
             return self.classes.len() - 1;
         }
-        if let Some(at) = self.classes.iter().position(|class| class.in_flight <= 0.0 && class.share < 0.05) {
-            self.classes[at] = Class::new(id);
+        // The class of the rest stays where it is.
+        let is_idle = |class: &Class| class.in_flight <= 0.0 && class.share < 0.05;
+        if let Some(at) = self.classes[..CLASSES_MAX].iter().position(is_idle) {
+            self.classes[at] = Class { moved_steps: self.moved_steps, ..Class::new(id) };
             return at;
         }
         if self.classes.len() == CLASSES_MAX {
-            self.classes.push(Class::new(REST));
+            self.classes.push(Class { moved_steps: self.moved_steps, ..Class::new(REST) });
         }
         CLASSES_MAX
     }
@@ -240,7 +287,10 @@ impl Evidence {
     /// Takes a tick of `span_s` seconds with `in_flight` requests that hold a place, as these see it. Ages that are missing in `rows` are those
     /// of requests that have ended. O(rows · [`STRETCHES`] + classes), and O([`TIME_BINS`]) for each base that learns.
     pub(crate) fn take(&mut self, rows: &[Row], in_flight: f64, span_s: f64, guard: Guard) {
-        self.classes.iter_mut().for_each(Class::begin);
+        for class in &mut self.classes {
+            class.begin();
+            class.recent.fade(span_s);
+        }
         let (mut at, mut ages_s, mut requests) = (0, 0.0, 0);
         for row in rows {
             // Rows of one class are neighbours as a rule.
@@ -249,7 +299,7 @@ impl Evidence {
             }
             let class = &mut self.classes[at];
             class.add(row);
-            if !class.is_long || class.id != row.class {
+            if class.holds_place() || class.id != row.class {
                 // A request that ended was half as old on average.
                 let (ended, present) =
                     (i64::from(row.completed) + i64::from(row.left), i64::from(row.in_flight));
@@ -280,16 +330,17 @@ impl Evidence {
         let near = self.learned_at[level.saturating_sub(1)..(level + 2).min(LEVELS)].iter().sum::<f64>();
         let class = &mut self.classes[at];
         class.in_flight = class.ages.iter().map(|age| age.in_flight).sum::<i64>() as f32;
-        let completed = class.ages.iter().map(|age| age.completed).sum::<i64>() as f32;
+        let completed = class.completed() as f32;
         // The first completions of the first class are taken as they come, at about one number in flight; those of later classes are divided
         // by the stretch believed in.
         let is_first = self.learned < few || near > 0.5 * self.learned;
         let shift = if self.learned < first { 0 } else { guard.shift };
         let is_new = class.base.weight < few || class.base.weight < first && (is_first || shift > 0);
         let learns = is_new || guard.is_idle;
-        if learns && !class.is_long || class.is_long && is_new {
+        if learns && class.holds_place() || class.is_long && is_new {
             class.base.learn(&class.ages, if is_new { shift } else { 0 }, memory);
-            if !class.is_long && (shift == 0 || !is_new) {
+            class.calm += if guard.is_idle { f64::from(completed) } else { 0.0 };
+            if class.holds_place() && (shift == 0 || !is_new) {
                 self.learned_at[level] += f64::from(completed) + 1e-3 * f64::from(class.in_flight);
                 self.learned = self.learned_at.iter().sum();
                 if self.learned > 2.0 * memory {
@@ -312,10 +363,11 @@ impl Evidence {
             let part = libm::exp(-f64::from(completed) / first);
             class.lately = class.lately * part + f64::from(completed);
             class.expected_lately = class.expected_lately * part + f64::from(tick.expected[CENTRE]);
+            class.count_recent(tick.expected[class.centre()]);
         }
         class.share = class.share * libm::exp(-f64::from(completed + 0.02 * class.in_flight) / memory)
             + f64::from(completed + 0.02 * class.in_flight);
-        if class.base.weight >= few && !class.is_long {
+        if class.base.weight >= few && class.holds_place() {
             self.tick.add(&tick);
             // Completions from which a new base was learned only show that it holds at this number in flight.
             if !is_new || shift > 0 {
@@ -325,7 +377,7 @@ impl Evidence {
     }
 
     /// Completions from which on a base is known.
-    fn first(&self) -> f64 {
+    pub(crate) fn first(&self) -> f64 {
         FIRST * self.numbers.enough
     }
 
@@ -347,7 +399,7 @@ impl Evidence {
 
     /// Whether short classes complete about as soon as at an origin that is not busy.
     pub(crate) fn is_usual(&self) -> bool {
-        let short = || self.classes.iter().filter(|class| !class.is_long);
+        let short = || self.classes.iter().filter(|class| class.holds_place());
         let completed: f64 = short().map(|class| class.lately).sum();
         let expected: f64 = short().map(|class| class.expected_lately).sum();
         completed > 3.0 && expected < self.numbers.much * completed + 1.5
@@ -355,7 +407,9 @@ impl Evidence {
 
     /// Short classes with requests in flight, or with completions of late.
     fn present(&self) -> impl Iterator<Item = &Class> {
-        self.classes.iter().filter(|class| !class.is_long && (class.in_flight > 0.0 || class.lately > 2.0))
+        self.classes
+            .iter()
+            .filter(|class| class.holds_place() && (class.in_flight > 0.0 || class.lately > 2.0))
     }
 
     /// Whether all short classes complete about as soon as expected, or none does: what slows only some may be in the way of the others.
@@ -375,10 +429,13 @@ impl Evidence {
         self.levels[level_of(self.aged_at)] = *last;
     }
 
-    /// Makes the times of all bases longer by this many steps of stretch, or shorter where it is negative; evidence of before is of no use.
+    /// Makes the times of all bases longer than at first by this many steps of stretch, or shorter where it is negative, but for those of prompt
+    /// classes; evidence of before is of no use.
     pub(crate) fn rebase(&mut self, steps: isize) {
-        for class in &mut self.classes {
-            class.base.shift(steps * BINS_A_STEP);
+        self.moved_steps = steps;
+        for class in self.classes.iter_mut().filter(|class| !class.is_prompt) {
+            class.base.shift((steps - class.moved_steps) * BINS_A_STEP);
+            class.moved_steps = steps;
             (class.lately, class.expected_lately) = (0.0, 0.0);
         }
         self.forget(&Counts::ZERO);
@@ -388,7 +445,7 @@ impl Evidence {
     /// Share of requests of the mix of short classes that take longer than each edge of the bins of time.
     pub(crate) fn survivals(&self) -> Box<[f32; TIME_BINS + 1]> {
         let mut mix = Box::new([0.0; TIME_BINS + 1]);
-        let short = self.classes.iter().filter(|class| !class.is_long && class.share > 0.0);
+        let short = self.classes.iter().filter(|class| class.holds_place() && class.share > 0.0);
         let all: f64 = short.clone().map(|class| class.share).sum();
         for class in short {
             let part = (class.share / all) as f32;

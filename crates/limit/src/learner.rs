@@ -9,6 +9,7 @@ use crate::grid::{BINS_AN_OCTAVE, CENTRE, STEP};
 use crate::numbers::Numbers;
 use crate::policy::{Policy, round};
 use crate::posterior::Posterior;
+use crate::prompt::Prompt;
 
 /// The largest limit.
 pub const LIMIT_MAX: u32 = 65_536;
@@ -56,7 +57,7 @@ pub enum Move {
 pub struct Learned {
     /// Requests in flight at most, those of long classes not counted.
     pub limit: u32,
-    /// Requests of long classes in flight at most; `None` while the origin is not busy.
+    /// Requests of long and prompt classes in flight at most; `None` while the origin is not busy.
     pub long_limit: Option<u32>,
     /// Time in flight above which a request of any class is long, seconds: others come back much sooner, or none ever has.
     pub long_after_s: Option<f64>,
@@ -81,6 +82,7 @@ pub struct Learner {
     evidence: Evidence,
     posterior: Posterior,
     policy: Policy,
+    prompt: Prompt,
     learned: Learned,
     /// Completions expected at or near the limit since it moved.
     exposure: f64,
@@ -109,7 +111,7 @@ pub struct Learner {
     /// Time in calm that the mean is over, seconds.
     calm_s: f64,
     /// Steps of stretch by which bases have been moved.
-    rebased_steps: isize,
+    moved_steps: isize,
     /// The origin was found short of something in this crowd.
     is_limited: bool,
     /// At present numbers in flight it is as likely short as not.
@@ -124,6 +126,7 @@ impl Learner {
             evidence: Evidence::new(numbers),
             posterior: Posterior::new(numbers),
             policy: Policy::new(numbers),
+            prompt: Prompt::default(),
             learned: Learned {
                 limit: numbers.start as u32,
                 long_limit: None,
@@ -150,7 +153,7 @@ impl Learner {
             offered_rps: 0.0,
             offered_rps_usual: 0.0,
             calm_s: 0.0,
-            rebased_steps: 0,
+            moved_steps: 0,
             is_limited: false,
             is_short: false,
         }
@@ -181,9 +184,9 @@ impl Learner {
         &self.posterior
     }
 
-    /// Classes whose requests hold no place.
+    /// Classes whose requests hold no place: long ones, and prompt ones.
     pub fn long_classes(&self) -> impl Iterator<Item = u32> + '_ {
-        self.evidence.classes.iter().filter(|class| class.is_long).map(|class| class.id)
+        self.evidence.classes.iter().filter(|class| !class.holds_place()).map(|class| class.id)
     }
 
     /// Whether requests of a class hold no place.
@@ -198,12 +201,20 @@ impl Learner {
         self.learned.last_move = Move::None;
         let guard = self.guard(tick);
         self.evidence.take(tick.rows, tick.in_flight, tick.span_s, guard);
+        let is_bound = tick.is_waiting || tick.refused > 0.0;
+        let had_prompt = self.prompt.limit().is_some();
+        let is_prompt_new = self.prompt.find(&mut self.evidence, self.learned.limit, is_bound);
+        if had_prompt && self.prompt.limit().is_none() {
+            // No class is late any more: times are those of before.
+            self.move_bases(0);
+        }
         let is_known = self.evidence.learned() >= FIRST_COMPLETIONS;
         let is_changed = is_known && self.posterior.is_changed(&mut self.evidence);
         self.count(tick);
         let is_busy = self.learned.stretch > k.much || !self.evidence.is_usual() && is_known;
         let (bound_s, scale) = (k.target_share * tick.target_s, self.posterior.scale().min(1.0));
-        let is_regrouped = self.since_s >= REFRESH_S && self.evidence.find_long(bound_s, scale, is_busy);
+        let is_long_new = self.since_s >= REFRESH_S && self.evidence.find_long(bound_s, scale, is_busy);
+        let is_regrouped = is_prompt_new || is_long_new;
         self.learned.long_after_s = match self.evidence.is_informed() {
             true => self.evidence.has_short(bound_s, scale).then_some(tick.target_s / scale),
             false => Some(BLIND_TARGETS * tick.target_s),
@@ -211,7 +222,8 @@ impl Learner {
         // In calm any number; in a crowd about as many as there were before it.
         let is_held_up = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
         let is_crowd = self.evidence.is_informed() && (is_busy || is_held_up && !self.learned.is_calm);
-        if !is_crowd && !tick.is_waiting {
+        let prompt_max = self.prompt.limit();
+        if !is_crowd && !tick.is_waiting && prompt_max.is_none() {
             let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
             self.long_usual += (f64::from(tick.long) - self.long_usual) * part;
             // The mean of all calm so far, until that is as long.
@@ -221,7 +233,11 @@ impl Learner {
         }
         // The number of long requests in calm, and two standard deviations of such a number.
         let long_most = self.long_usual + 2.0 * libm::sqrt(self.long_usual);
-        self.learned.long_limit = is_crowd.then_some((long_most + 0.5) as u32);
+        let long_most = (long_most + 0.5) as u32;
+        self.learned.long_limit =
+            prompt_max.map(|prompt| prompt + long_most).or(is_crowd.then_some(long_most));
+        // Late requests must not take the places of prompt ones.
+        self.learned.long_after_s = self.learned.long_after_s.filter(|_| prompt_max.is_none());
         // Where the limit binds and nothing shows that it should, soon.
         let is_bound = self.waiting_s > 0.0 || self.refused > 0.1;
         let refresh_s = if is_bound && !self.is_limited { REFRESH_S } else { SLOW_REFRESH_S };
@@ -262,11 +278,17 @@ impl Learner {
     fn rebase(&mut self) {
         let log = self.posterior.log_stretch(self.evidence.aged_at);
         if log.abs() > FAR_STEPS * STEP && self.posterior.has_changed() {
-            let steps = if log > 0.0 { REBASE_STEPS } else { -REBASE_STEPS };
-            self.rebased_steps += steps;
+            self.move_bases(self.moved_steps + if log > 0.0 { MOVE_STEPS } else { -MOVE_STEPS });
+            self.posterior.observe(&self.evidence);
+        }
+    }
+
+    /// Makes times of the bases this many steps of stretch longer than at first.
+    fn move_bases(&mut self, steps: isize) {
+        if steps != self.moved_steps {
+            self.moved_steps = steps;
             self.evidence.rebase(steps);
             self.posterior.rebase();
-            self.posterior.observe(&self.evidence);
         }
     }
 
@@ -348,7 +370,7 @@ impl Learner {
     /// Whether requests of all classes take several times as long as before although the origin is short of nothing and no more of them come: they
     /// wait for another service, for example.
     fn is_slow_by_itself(&self, shortage: f64) -> bool {
-        let log_scale = libm::log(self.posterior.scale()) + self.rebased_steps as f64 * STEP;
+        let log_scale = libm::log(self.posterior.scale()) + self.moved_steps as f64 * STEP;
         log_scale > SLOW_STEPS * STEP
             && shortage < SHORTAGE_MIN
             && self.offered_rps < DEMAND_MAX * self.offered_rps_usual
@@ -380,7 +402,7 @@ const COLD_COMPLETIONS: f64 = 64.0;
 const SHOWN_SHARE: f64 = 0.85;
 /// Steps of stretch from which on bases are moved, and by how many: five of the grid's six octaves, and four.
 const FAR_STEPS: f64 = 20.0;
-const REBASE_STEPS: isize = 16;
+const MOVE_STEPS: isize = 16;
 /// Steps of stretch by which requests are slow by themselves, a factor of 4, and the probability of a shortage below which no shortage is.
 const SLOW_STEPS: f64 = 8.0;
 const SHORTAGE_MIN: f64 = 0.05;

@@ -20,6 +20,8 @@
 //!    while the origin is more likely short of something than not.
 //! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd as many as in calm and two
 //!    standard deviations.
+//! 5. *Prompt classes*, whose requests complete as soon as usual while those of others take four times as long and fill the limit, hold no place either:
+//!    what slows the others is nothing that they need.
 //!
 //! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 160 kB. Cost of a tick in which every class completes
 //! something: 0.06 ms with one class, 0.07 with 8, 0.11 with 64 (profile of tests, busy machine; the ignored test `cost` prints it).
@@ -37,6 +39,7 @@ mod limiter;
 mod numbers;
 mod policy;
 mod posterior;
+mod prompt;
 
 pub use evidence::{CLASSES_MAX, Evidence, Row};
 pub use grid::{TIME_BINS, bin_middle_s, time_bin, time_bin_nanos};

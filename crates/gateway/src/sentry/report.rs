@@ -36,7 +36,7 @@ pub(crate) fn status(sentry: &Arc<Sentry>, now: Instant) -> Value {
 fn long_json(in_flight: u32, long: &Long) -> Value {
     json!({
         "in_flight": in_flight,
-        "means": format!("{in_flight} long requests, counted separately: they hold no place in the limit"),
+        "means": format!("{in_flight} requests counted separately: they are long, or prompt while others are late, and hold no place in the limit"),
         "url_classes": long.url_classes.len(),
         "most": long.limit,
         "any_request_after_s": (!long.release_after.is_zero()).then_some(long.release_after.as_secs_f64()),

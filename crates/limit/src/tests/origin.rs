@@ -70,6 +70,8 @@ fn run(case: &Case, seed: u64) -> Outcome {
     let mut outcome = Outcome { refused_by_class: vec![0; case.classes.len()], ..Outcome::default() };
     let mut next: Vec<f64> = case.classes.iter().map(|class| rng.exponential(1.0 / class.rate[0])).collect();
     let (mut wants_more, mut cold) = (case.fixed.is_none(), case.cold.0);
+    // Classes whose last request met the limit: queued requests try again when one completes, and after each plan.
+    let mut is_full = vec![false; case.classes.len()];
     let (mut queue, mut active): (Vec<(usize, f64)>, Vec<Request>) = (Vec::new(), Vec::new());
     for step in 0..(case.end_s / STEP_S) as u64 {
         let now = step as f64 * STEP_S;
@@ -95,6 +97,7 @@ fn run(case: &Case, seed: u64) -> Outcome {
                 if let Some(permit) = request.permit {
                     permit.complete(&mut limiter, at(now));
                 }
+                is_full.fill(false);
                 outcome.in_time += u64::from(request.class == 0 && now - request.arrived <= TARGET_S);
             } else {
                 index += 1;
@@ -107,16 +110,22 @@ fn run(case: &Case, seed: u64) -> Outcome {
             outcome.refused_by_class[class] += u64::from(!is_kept);
             is_kept
         });
-        while let Some(&(class, arrived)) = queue.last() {
+        for index in (0..queue.len()).rev() {
+            let (class, arrived) = queue[index];
             let permit = match case.fixed {
                 Some(limit) if active.len() >= limit as usize => break,
                 Some(_) => None,
+                None if is_full[class] => continue,
+                // There may be room for a request of another class.
                 None => match limiter.try_acquire(class as u32, at(now)) {
                     Ok(permit) => Some(permit),
-                    Err(_) => break,
+                    Err(_) => {
+                        is_full[class] = true;
+                        continue;
+                    }
                 },
             };
-            queue.pop();
+            queue.remove(index);
             let model = case.classes[class];
             let work_s = if model.is_exponential { rng.exponential(model.work_s) } else { model.work_s };
             let is_cold = class == 0 && now >= 20.0 && cold > 0;
@@ -127,6 +136,7 @@ fn run(case: &Case, seed: u64) -> Outcome {
         }
         if step % 20 == 0 && case.fixed.is_none() {
             let learned = limiter.plan(at(now));
+            is_full.fill(false);
             (outcome.limit, wants_more) = (learned.limit, learned.wants_more);
         }
     }
@@ -192,6 +202,19 @@ fn all_wait_five_seconds() {
 #[test]
 fn an_origin_that_starts_again_is_slow_for_seconds() {
     restarting("restart", vec![class(40.0, 40.0, 0.01, 0.0)], (40, 2.0), 99.0, 280);
+}
+
+/// The other URL needs nothing of what the slow one waits for; the first tenths of a second are those in which nothing is known.
+#[test]
+fn one_slow_url_does_not_keep_the_others_out() {
+    let classes = vec![class(40.0, 40.0, 0.05, 0.0), class(40.0, 40.0, 0.05, 0.0)];
+    let (servers, servers_later, cold) = (1_000.0, 1_000.0, (800, 3.0));
+    let case = Case { servers, servers_later, classes, cold, change_s: 99.0, end_s: 50.0, fixed: None };
+    for seed in 1..=4 {
+        let outcome = run(&case, seed);
+        println!("one slow URL: {outcome:?}");
+        assert!(outcome.refused_by_class[1] <= 2, "seed {seed}: {outcome:?}");
+    }
 }
 
 /// Share of the best fixed limit's answers in time.

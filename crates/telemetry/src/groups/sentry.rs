@@ -93,12 +93,12 @@ const GAUGES: &[Row<ServiceFigures, Option<f64>>] = &[
     ("sentry_limit", "Requests at the origin at most, as learned.", |s| Some(s.limit.into())),
     (
         "sentry_long_in_flight",
-        "Long requests at the origin, which hold no place among those that the limit is for.",
+        "Requests at the origin that hold no place in the limit: long ones, and prompt ones while another URL is late.",
         |s| Some(s.long.into()),
     ),
     (
         "sentry_long_limit",
-        "Long requests that hold no place at most; absent while the origin is short of nothing.",
+        "Requests that hold no place at most; absent while the origin is short of nothing.",
         |s| s.long_limit.map(f64::from),
     ),
     ("sentry_knee", "Requests at the origin beyond which more do not serve more.", |s| s.explanation.knee),

@@ -1,0 +1,177 @@
+//! Prompt classes: their requests complete as soon as usual while those of another class are late and fill the limit.
+//!
+//! Late requests wait for something that prompt ones do not need, another service or a lock for example; the servers are not short, or prompt
+//! ones would be late, too. If both shared the places, late requests would take all of them. So prompt classes hold none, as long classes do,
+//! and the limit is that of the others. A request is late if it takes four times as long as nineteen in twenty did before any change: Λ(t/4) ≥ 3.
+//! With L of the last N requests late, D completions and E expected ones, all over 16 requests or two seconds:
+//!
+//! | class | from | to |
+//! |---|---|---|
+//! | late | L > N/2 and N ≥ 4 | L ≤ N/4 and N ≥ 4, or no request comes |
+//! | prompt | E < 1.19 D and D ≥ 4, its median below half of the time that late ones have been in flight, requests kept out, and half of the places held by late ones | E ≥ 2 D + 1.5, or no class is late |
+//!
+//! Bound on prompt requests in flight: the limit when the first class became prompt, no less than at a start, and √2 times as many after as many completions at or near it.
+//! Cost: O(classes) for each tick.
+
+use crate::evidence::{Class, Evidence};
+use crate::learner::LIMIT_MAX;
+use crate::numbers::Numbers;
+
+/// Requests of a class in the recent past.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recent {
+    completed: f64,
+    expected: f64,
+    /// Of the completed, those that took several times as long as usual; and such requests in flight at the end of the tick.
+    completed_late: f64,
+    in_flight_late: f64,
+    /// Sum of the ages of these, seconds.
+    ages_late_s: f64,
+}
+
+impl Recent {
+    /// Forgets with time.
+    pub(crate) fn fade(&mut self, span_s: f64) {
+        self.scale(span_s / RECENT_S);
+        (self.in_flight_late, self.ages_late_s) = (0.0, 0.0);
+    }
+
+    /// Counts a tick: completions beside expected ones.
+    pub(crate) fn add(&mut self, completed: f64, expected: f64) {
+        let expected = expected.max(0.0);
+        self.scale(completed.max(expected) / RECENT);
+        self.completed += completed;
+        self.expected += expected;
+    }
+
+    /// Counts late requests of an age.
+    pub(crate) fn add_late(&mut self, completed: f64, in_flight: f64, age_s: f64) {
+        self.completed_late += completed;
+        self.in_flight_late += in_flight;
+        self.ages_late_s += in_flight * age_s;
+    }
+
+    fn scale(&mut self, decay: f64) {
+        let part = libm::exp(-decay);
+        self.completed *= part;
+        self.expected *= part;
+        self.completed_late *= part;
+    }
+
+    /// Whether most requests are late. Requests in flight that are not yet late may become it, and say nothing; nor do a few, as long as any
+    /// are present.
+    fn is_late(self, was_late: bool, is_present: bool) -> bool {
+        let late = self.completed_late + self.in_flight_late;
+        let known = self.completed + self.in_flight_late;
+        match was_late {
+            true => late > LATE_STILL * known || is_present && known < LATE_MIN,
+            false => late > LATE * known && known >= LATE_MIN,
+        }
+    }
+
+    /// Whether requests complete as soon as usual, to a step of stretch.
+    fn is_prompt(self) -> bool {
+        self.completed >= PROMPT_MIN && self.expected <= PROMPT * self.completed
+    }
+
+    /// Whether they still do, more or less.
+    fn is_prompt_still(self) -> bool {
+        self.expected < PROMPT_STILL * self.completed + 1.5
+    }
+}
+
+/// Whether a request is late: Λ(t/4) ≥ 3, so that t is four times what nineteen in twenty took at most.
+pub(crate) fn is_late(hazard: f32) -> bool {
+    hazard >= LATE_HAZARD
+}
+
+/// Bound on prompt requests in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prompt {
+    /// 0 where no class is prompt.
+    limit: f64,
+    /// Completions of prompt requests at or near the bound since it was set.
+    shown: f64,
+}
+
+impl Prompt {
+    /// Prompt requests in flight at most; `None` where no class is prompt.
+    pub(crate) fn limit(&self) -> Option<u32> {
+        (self.limit > 0.0).then_some(self.limit as u32)
+    }
+
+    /// Finds prompt classes after a tick; `limit` is the one in force, and `is_bound` says whether it kept requests out. Returns whether they changed.
+    pub(crate) fn find(&mut self, evidence: &mut Evidence, limit: u32, is_bound: bool) -> bool {
+        let (first, numbers) = (evidence.first(), evidence.numbers);
+        let classes = &mut evidence.classes;
+        for class in &mut *classes {
+            let is_known = class.calm >= first && !class.is_long;
+            class.is_late =
+                is_known && class.recent.is_late(class.is_late, class.in_flight > 0.0 || is_bound);
+        }
+        let in_flight = |counts: fn(&Class) -> bool| -> f32 {
+            classes.iter().filter(|class| counts(class)).map(|class| class.in_flight).sum()
+        };
+        let late = in_flight(|class| class.is_late);
+        let may_begin = is_bound && late >= 0.5 * in_flight(Class::holds_place);
+        let (count, ages_s) = classes.iter().filter(|class| class.is_late).fold((0.0, 0.0), |sum, class| {
+            (sum.0 + class.recent.in_flight_late, sum.1 + class.recent.ages_late_s)
+        });
+        // What keeps late requests for as long would be seen in one that takes half of it at most.
+        let median_max_s = 0.5 * ages_s / f64::max(count, 1.0);
+        let is_any_late = classes.iter().any(|class| class.is_late);
+        let mut is_changed = false;
+        let (mut in_flight, mut completed) = (None, 0.0);
+        for class in classes {
+            let is_prompt = is_any_late
+                && !class.is_late
+                && !class.is_long
+                && match class.is_prompt {
+                    true => class.recent.is_prompt_still(),
+                    false => {
+                        may_begin
+                            && class.calm >= first
+                            && class.recent.is_prompt()
+                            && class.median_s() <= median_max_s
+                    }
+                };
+            is_changed |= is_prompt != class.is_prompt;
+            class.is_prompt = is_prompt;
+            if is_prompt {
+                in_flight = Some(in_flight.unwrap_or_default() + f64::from(class.in_flight));
+                completed += class.completed();
+            }
+        }
+        self.bound(in_flight, completed, limit, numbers);
+        is_changed
+    }
+
+    /// Sets the bound: `in_flight` prompt requests, `completed` of them in this tick.
+    fn bound(&mut self, in_flight: Option<f64>, completed: f64, limit: u32, numbers: Numbers) {
+        let Some(in_flight) = in_flight else { return *self = Self::default() };
+        if self.limit <= 0.0 {
+            *self = Self { limit: in_flight.max(limit.into()).max(numbers.start), shown: 0.0 };
+        }
+        if in_flight >= self.limit / numbers.much {
+            self.shown += completed;
+        }
+        if self.shown >= self.limit {
+            *self = Self { limit: (self.limit * numbers.much).min(LIMIT_MAX.into()), shown: 0.0 };
+        }
+    }
+}
+
+/// Completions, expected or not, that are recent, and seconds.
+const RECENT: f64 = 16.0;
+const RECENT_S: f64 = 2.0;
+/// Steps of stretch, a factor of 4, and the hazard from which on requests that much faster are late.
+pub(crate) const LATE_STEPS: usize = 8;
+const LATE_HAZARD: f32 = 3.0;
+/// Requests without which nothing is known, part of them from which on it is, and part down to which it stays so.
+const LATE_MIN: f64 = 4.0;
+const LATE: f64 = 0.5;
+const LATE_STILL: f64 = 0.25;
+/// Completions without which a class is not prompt, stretch up to which it becomes it, a step, and up to which it stays one.
+const PROMPT_MIN: f64 = 4.0;
+const PROMPT: f64 = 1.19;
+const PROMPT_STILL: f64 = 2.0;
