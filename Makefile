@@ -291,8 +291,8 @@ bench-useful: setup
 	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench useful
 
-# Mixtures of fast and slow requests before an origin that only waits: what is refused although nothing is short; ten minutes, ONLY and
-# SECONDS shorten it.
+# Mixtures of fast and slow requests before an origin that only waits: what is refused although nothing is short; a quarter of an hour, ONLY
+# and SECONDS shorten it.
 bench-calm: setup
 	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench calm

@@ -68,12 +68,20 @@ impl Origin {
     /// # Panics
     /// When it has fewer.
     pub fn employ(&self, workers: u32) {
-        let ask = format!("POST /workers/{workers} HTTP/1.1\r\nHost: origin\r\nContent-Length: 0\r\n\r\n");
-        assert_eq!(
-            Client::connect(self.address).ask(&ask).status(),
-            200,
-            "the origin has not {workers} workers"
-        );
+        assert_eq!(self.post(&format!("/workers/{workers}")), 200, "the origin has not {workers} workers");
+    }
+
+    /// Makes this number of requests slow from now on, as after a restart.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    pub fn cool(&self, requests: u64) {
+        assert_eq!(self.post(&format!("/cold/{requests}")), 200, "the origin answers");
+    }
+
+    fn post(&self, path: &str) -> u16 {
+        let ask = format!("POST {path} HTTP/1.1\r\nHost: origin\r\nContent-Length: 0\r\n\r\n");
+        Client::connect(self.address).ask(&ask).status()
     }
 
     /// As `upstream.urls` wants it.

@@ -1,7 +1,7 @@
 //! Mixtures of requests in calm behind the gateway with its defaults: what is refused although nothing is short.
 //!
 //! `make bench-calm` runs it and, when every case was measured, writes `docs/calm.md`. In the environment: ONLY (a part of the names of
-//! some cases), SECONDS (length of a case). Ten minutes as it is; the machine need not be idle, but a row that a late load generator spoilt says so.
+//! some cases), SECONDS (length of a case). A quarter of an hour as it is; the machine need not be idle, but a row that a late load generator spoilt says so.
 
 #[path = "../common/mod.rs"]
 #[expect(dead_code, reason = "the origin only waits, and has no core to itself")]
@@ -12,7 +12,7 @@ mod machine;
 
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Target, Template};
 use flashweir_testkit::{Gateway, GatewayBuilder, Origin, number_from_environment};
-use flashweir_trials::calm::{CASES, Case, Kind, KindResult, LENGTH_S, Row, STEP_S, page};
+use flashweir_trials::calm::{CASES, COLD_REQUESTS, Case, Kind, KindResult, LENGTH_S, Row, page};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use std::error::Error;
 use std::time::Duration;
@@ -26,6 +26,8 @@ const SOURCES: u32 = 500;
 const SEED: u64 = 1;
 /// Seconds of a cold start.
 const EARLY_S: u64 = 10;
+/// Second in which the last rate changes.
+const LAST_STEP_S: u64 = 35;
 /// The verdict is read this long before the last request.
 const VERDICT_BEFORE_END: Duration = Duration::from_secs(5);
 
@@ -35,7 +37,7 @@ fn main() {
         return;
     }
     let only = std::env::var("ONLY").unwrap_or_default();
-    let length_s = number_from_environment("SECONDS", LENGTH_S).max(STEP_S + EARLY_S);
+    let length_s = number_from_environment("SECONDS", LENGTH_S).max(LAST_STEP_S + EARLY_S);
     let cases: Vec<Case> = CASES.into_iter().filter(|case| case.name.contains(&only)).collect();
     let mut rows = Vec::new();
     for case in &cases {
@@ -56,13 +58,17 @@ fn main() {
 
 fn run(case: &Case, length_s: u64) -> Result<Row, Box<dyn Error>> {
     let binary = common::stage::binary();
-    let cold = case.cold_requests.to_string();
+    let cold = if case.cold_at_s == Some(0) { COLD_REQUESTS } else { 0 }.to_string();
+    let mut restart_at = case.cold_at_s.filter(|at_s| *at_s > 0).map(Duration::from_secs);
     let options = ["--workers", WORKERS, "--work-ms", "0", "--cold-requests", &cold];
     let origin = Origin::start_with(&binary, &options);
     let gateway = GatewayBuilder::new(&binary).upstream(&origin.url()).start();
     let read_at = Duration::from_secs(length_s) - VERDICT_BEFORE_END;
     let mut cause = None;
     let load = flashweir_load::run(plan(case, &gateway, length_s)?, |progress| {
+        if restart_at.take_if(|at| progress.elapsed >= *at).is_some() {
+            origin.cool(COLD_REQUESTS);
+        }
         if cause.is_none() && progress.elapsed >= read_at {
             cause = gateway.status()["verdict"]["cause"].as_str().map(str::to_owned);
         }
@@ -80,9 +86,14 @@ fn plan(case: &Case, gateway: &Gateway, length_s: u64) -> Result<LoadPlan, Box<d
     let mut streams = Vec::new();
     let mut classes = Vec::new();
     for (kind, class) in case.kinds.iter().zip(0..) {
-        let before = RateProfile::constant(kind.rps, Duration::from_secs(STEP_S))?;
-        let after = RateProfile::constant(kind.rps_after_step, Duration::from_secs(length_s - STEP_S))?;
-        let arrivals = ArrivalProcess::Poisson(before.then(after));
+        let ends_s = kind.rates.iter().skip(1).map(|(from_s, _)| *from_s).chain([length_s]);
+        let steps =
+            kind.rates.iter().zip(ends_s).map(|((from_s, rps), end_s)| {
+                RateProfile::constant(*rps, Duration::from_secs(end_s - from_s))
+            });
+        let steps: Vec<RateProfile> = steps.collect::<Result<_, _>>()?;
+        let profile = steps.into_iter().reduce(RateProfile::then).ok_or("a kind has a rate")?;
+        let arrivals = ArrivalProcess::Poisson(profile);
         streams.push(Stream { arrivals, classes: vec![Share { class, weight: 1.0 }] });
         let request = Prepared::new(&target, http::Method::GET, &[], bytes::Bytes::new())?;
         let paths = Paths::Template(Template::new(kind.path, None, 0)?);

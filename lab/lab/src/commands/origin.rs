@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 ///
 /// `/healthz` answers at once, `/completed` with the number of requests completed, `/bytes/N` sends N bytes after the work, any other path the usual number; `?ms=F`
 /// changes the work of one request, `?wait=F` its wait, `?max_age=N` lets caches keep the answer for N seconds. `POST /workers/N` lets N of the workers work on and sends the others home, which
-/// changes the capacity. The work is calibrated to this machine at start.
+/// changes the capacity; `POST /cold/N` makes the next N requests as slow as `--cold-requests` makes the first. The work is calibrated to this machine at start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OriginArgs {
     /// Where to listen; port 0 takes a free one, named on stdout.

@@ -28,6 +28,8 @@ pub(crate) enum Ask {
     Work { cost: Cost, body_bytes: u64, max_age_s: Option<u32> },
     /// Set the number of threads that work from now on.
     Employ { workers: usize },
+    /// Make the next requests slow, as after a restart.
+    Cool { requests: u64 },
 }
 
 impl Defaults {
@@ -49,6 +51,12 @@ impl Defaults {
         {
             let workers = workers.parse().map_err(|_| "expected /workers/N with a number".to_owned())?;
             return Ok(Ask::Employ { workers });
+        }
+        if method == Method::POST
+            && let Some(requests) = uri.path().strip_prefix("/cold/")
+        {
+            let requests = requests.parse().map_err(|_| "expected /cold/N with a number".to_owned())?;
+            return Ok(Ask::Cool { requests });
         }
         let body_bytes = match uri.path().strip_prefix("/bytes/") {
             Some(bytes) => bytes
@@ -119,7 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn only_a_post_changes_the_number_of_threads() {
+    fn only_a_post_changes_threads_and_cold_requests() {
+        assert_eq!(ask(Method::POST, "/cold/40"), Ok(Ask::Cool { requests: 40 }));
+        assert!(ask(Method::POST, "/cold/-1").is_err());
+        assert!(matches!(read("/cold/40"), Ok(Ask::Work { .. })));
         assert_eq!(ask(Method::POST, "/workers/2"), Ok(Ask::Employ { workers: 2 }));
         assert!(ask(Method::POST, "/workers/two").is_err());
         assert!(matches!(read("/workers/2"), Ok(Ask::Work { .. })));

@@ -78,6 +78,10 @@ async fn answer(
         Ok(Ask::Employ { .. }) => {
             text(StatusCode::BAD_REQUEST, "expected /workers/N with N from 1 to those started\n".to_owned())
         }
+        Ok(Ask::Cool { requests }) => {
+            queue.cool(requests);
+            text(StatusCode::OK, format!("{requests} cold\n"))
+        }
         Ok(Ask::Work { cost, body_bytes, max_age_s }) => match queue.push(cost).await {
             Ok(()) => {
                 let mut response = plain(StatusCode::OK, Either::Right(Filler { left: body_bytes }));

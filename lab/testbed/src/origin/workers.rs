@@ -16,9 +16,9 @@ pub(crate) struct Queue {
     closing: Condvar,
     closed: AtomicBool,
     started: usize,
-    cold: Cold,
-    /// Requests that a thread has taken.
-    begun: AtomicU64,
+    cold_wait: Duration,
+    /// Requests to come that are cold.
+    cold: AtomicU64,
     /// Requests whose work is done, also for clients that had left by then.
     completed: AtomicU64,
 }
@@ -63,8 +63,8 @@ impl Queue {
             closing: Condvar::new(),
             closed: AtomicBool::new(false),
             started,
-            cold,
-            begun: AtomicU64::new(0),
+            cold_wait: cold.wait,
+            cold: AtomicU64::new(cold.requests),
             completed: AtomicU64::new(0),
         }
     }
@@ -97,12 +97,18 @@ impl Queue {
         possible
     }
 
+    /// Makes the next `requests` cold, as after a restart.
+    pub(crate) fn cool(&self, requests: u64) {
+        self.cold.store(requests, Ordering::Relaxed);
+    }
+
     /// Work of the thread of this number until the queue is closed.
     pub(crate) fn work(&self, number: usize) {
         while let Some(job) = self.next(number) {
-            let is_cold = self.begun.fetch_add(1, Ordering::Relaxed) < self.cold.requests;
+            let one_less = |left: u64| left.checked_sub(1);
+            let is_cold = self.cold.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
             follow_chain(job.cost.iterations, &self.closed);
-            self.wait(if is_cold { self.cold.wait } else { job.cost.wait });
+            self.wait(if is_cold { self.cold_wait } else { job.cost.wait });
             self.completed.fetch_add(1, Ordering::Relaxed);
             // A client that left in the meantime is not missed: like a forking server, we only notice now.
             let _ = job.done.send(());
@@ -234,6 +240,21 @@ mod tests {
         });
         assert!(ended[0] >= wait && ended[1] >= 2 * wait, "{ended:?}");
         assert!(queue.completed() == 3 && ended[2] - ended[1] < wait, "{ended:?}");
+    }
+
+    #[test]
+    fn an_origin_that_starts_again_is_cold_again() {
+        let wait = Duration::from_millis(50);
+        let queue = Queue::new(1, Cold { requests: 0, wait });
+        queue.cool(1);
+        let started = std::time::Instant::now();
+        let cold = queue.push(cost(1));
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.work(0));
+            cold.blocking_recv().unwrap();
+            queue.close();
+        });
+        assert!(started.elapsed() >= wait);
     }
 
     #[test]

@@ -10,34 +10,28 @@ pub use page::page;
 
 /// Length of a case, seconds.
 pub const LENGTH_S: u64 = 50;
-/// Second in which a rate steps.
-pub const STEP_S: u64 = 20;
+/// Requests that wait 2 s each before an origin is warm.
+pub const COLD_REQUESTS: u64 = 40;
 
-/// Requests of one URL.
+/// Requests of one URL and time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kind {
     /// Its name in the table.
     pub name: &'static str,
-    /// Its path at `flashweir origin`.
+    /// Its path at `flashweir origin`; the query is no part of what the gateway takes for the URL.
     pub path: &'static str,
-    /// Its rate, requests a second.
-    pub rps: f64,
-    /// Its rate from second [`STEP_S`] on, requests a second.
-    pub rps_after_step: f64,
+    /// Seconds from which on requests come at a rate, and the rate a second; the first is 0.
+    pub rates: &'static [(u64, f64)],
 }
 
 impl Kind {
-    const fn steady(name: &'static str, path: &'static str, rps: f64) -> Self {
-        Self { name, path, rps, rps_after_step: rps }
-    }
-
-    const fn stepping(name: &'static str, path: &'static str, rps: f64, rps_after_step: f64) -> Self {
-        Self { name, path, rps, rps_after_step }
+    const fn of(name: &'static str, path: &'static str, rates: &'static [(u64, f64)]) -> Self {
+        Self { name, path, rates }
     }
 
     /// Pages of 10 ms.
-    const fn pages(rps_after_step: f64) -> Self {
-        Self::stepping("pages of 10 ms", "/page?wait=10", 30.0, rps_after_step)
+    const fn pages(rates: &'static [(u64, f64)]) -> Self {
+        Self::of("pages of 10 ms", "/page?wait=10", rates)
     }
 }
 
@@ -46,36 +40,58 @@ impl Kind {
 pub struct Case {
     /// Its name in the table.
     pub name: &'static str,
-    /// Requests that each wait 2 s before the origin is warm.
-    pub cold_requests: u64,
+    /// Second in which the origin starts, or starts again, and is cold.
+    pub cold_at_s: Option<u64>,
     /// Its requests.
     pub kinds: &'static [Kind],
 }
 
 impl Case {
     const fn of(name: &'static str, kinds: &'static [Kind]) -> Self {
-        Self { name, cold_requests: 0, kinds }
+        Self { name, cold_at_s: None, kinds }
     }
 }
 
+const STEADY: &[(u64, f64)] = &[(0, 30.0)];
+const STEPPING: &[(u64, f64)] = &[(0, 30.0), (20, 150.0)];
+const TWO: &[(u64, f64)] = &[(0, 2.0)];
+const FORTY: &[(u64, f64)] = &[(0, 40.0)];
+/// While another service is not slow, and while it is.
+const BEFORE_AND_AFTER: &[(u64, f64)] = &[(0, 40.0), (15, 0.0), (35, 40.0)];
+const MEANWHILE: &[(u64, f64)] = &[(0, 0.0), (15, 40.0), (35, 0.0)];
+const WAITING: [Kind; 2] = [
+    Kind::of("pages of 50 ms", "/page?wait=50", BEFORE_AND_AFTER),
+    Kind::of("the same, waiting 3 s", "/page?wait=3000", MEANWHILE),
+];
+
 /// Every case.
-pub const CASES: [Case; 12] = [
-    Case::of("polls of 20 s", &[Kind::pages(30.0), Kind::steady("polls", "/poll?wait=20000", 2.0)]),
-    Case::of("polls, pages step", &[Kind::pages(150.0), Kind::steady("polls", "/poll?wait=20000", 2.0)]),
-    Case::of("10 s", &[Kind::pages(30.0), Kind::steady("reports", "/report?wait=10000", 1.0)]),
-    Case::of("6 s", &[Kind::pages(30.0), Kind::steady("reports", "/report?wait=6000", 2.0)]),
-    Case::of("6 s, pages step", &[Kind::pages(150.0), Kind::steady("reports", "/report?wait=6000", 2.0)]),
-    Case::of("exports of 5 s", &[Kind::pages(30.0), Kind::steady("exports", "/export?wait=5000", 0.5)]),
-    Case::of("20 s, rare", &[Kind::pages(30.0), Kind::steady("exports", "/export?wait=20000", 0.2)]),
-    Case::of("3 s", &[Kind::pages(30.0), Kind::steady("reports", "/report?wait=3000", 2.0)]),
-    Case::of("all 800 ms, step", &[Kind::stepping("pages of 800 ms", "/page?wait=800", 20.0, 60.0)]),
-    Case::of("all 2 s", &[Kind::steady("pages of 2 s", "/page?wait=2000", 10.0)]),
-    Case::of("all 5 s", &[Kind::steady("answers of 5 s", "/answer?wait=5000", 3.0)]),
+pub const CASES: [Case; 15] = [
+    Case::of("polls of 20 s", &[Kind::pages(STEADY), Kind::of("polls", "/poll?wait=20000", TWO)]),
+    Case::of("polls, pages step", &[Kind::pages(STEPPING), Kind::of("polls", "/poll?wait=20000", TWO)]),
+    Case::of("10 s", &[Kind::pages(STEADY), Kind::of("reports", "/report?wait=10000", &[(0, 1.0)])]),
+    Case::of("6 s", &[Kind::pages(STEADY), Kind::of("reports", "/report?wait=6000", TWO)]),
+    Case::of("6 s, pages step", &[Kind::pages(STEPPING), Kind::of("reports", "/report?wait=6000", TWO)]),
+    Case::of("exports of 5 s", &[Kind::pages(STEADY), Kind::of("exports", "/export?wait=5000", &[(0, 0.5)])]),
+    Case::of("20 s, rare", &[Kind::pages(STEADY), Kind::of("exports", "/export?wait=20000", &[(0, 0.2)])]),
+    Case::of("3 s", &[Kind::pages(STEADY), Kind::of("reports", "/report?wait=3000", TWO)]),
+    Case::of("all 800 ms, step", &[Kind::of("pages of 800 ms", "/page?wait=800", &[(0, 20.0), (20, 60.0)])]),
+    Case::of("all 2 s", &[Kind::of("pages of 2 s", "/page?wait=2000", &[(0, 10.0)])]),
+    Case::of("all 5 s", &[Kind::of("answers of 5 s", "/answer?wait=5000", &[(0, 3.0)])]),
     Case {
         name: "warm-up",
-        cold_requests: 40,
-        kinds: &[Kind::steady("pages, the first 40 of 2 s", "/page?wait=10", 40.0)],
+        cold_at_s: Some(0),
+        kinds: &[Kind::of("pages, the first 40 of 2 s", "/page?wait=10", FORTY)],
     },
+    Case {
+        name: "restart",
+        cold_at_s: Some(15),
+        kinds: &[Kind::of("pages of 10 ms, 40 of 2 s from second 15 on", "/page?wait=10", FORTY)],
+    },
+    Case::of(
+        "one slow URL of two",
+        &[Kind::of("other pages of 50 ms", "/other?wait=50", FORTY), WAITING[0], WAITING[1]],
+    ),
+    Case::of("all slow for 20 s", &WAITING),
 ];
 
 /// Outcomes of the requests of one kind.

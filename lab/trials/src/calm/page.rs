@@ -1,6 +1,6 @@
 //! The page of a measurement in calm.
 
-use super::{CASES, LENGTH_S, Row, STEP_S};
+use super::{CASES, COLD_REQUESTS, LENGTH_S, Row};
 use std::fmt::Write as _;
 
 /// The page, in Markdown; `machine` describes where the rows were measured.
@@ -11,8 +11,9 @@ pub fn page(rows: &[Row], machine: &str) -> String {
          Written by `make bench-calm`, all rows in one run on one machine. [Slow requests](slow-requests.md) says what happens to them.\n\n\
          Machine: {machine}\n\n\
          `flashweir run` with its defaults before `flashweir origin`, which only waits and has 400 workers: nothing is short, so nothing is to be \
-         refused. Each case takes {LENGTH_S} s with a fresh gateway, from a cold start; 30 pages a second, where a rate steps in second {STEP_S} \
-         to 150 (to 60 where all take 800 ms). Where the service warms up, its first 40 requests take 2 s each.\n\n\
+         refused. Each case takes {LENGTH_S} s with a fresh gateway, from a cold start; 30 pages a second, where a rate steps in second 20 \
+         to 150 (to 60 where all take 800 ms). Where the service warms up or starts again, its next {COLD_REQUESTS} requests take 2 s each. In the last two \
+         cases requests wait for another service from second 15 to second 35, those of one URL of two and all of them; 40 a second for each URL.\n\n\
          | case | requests | offered | refused | of these in 10 s | lost | median, ms | p99, ms | verdict |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---|\n"
     );
@@ -72,7 +73,7 @@ mod tests {
     fn a_page_names_the_cases_in_which_something_was_refused() {
         let calm = page(&[row(0)], "a machine");
         assert!(calm.contains("| polls of 20 s | polls | 100 | 0 | 0 | 0 | 20000 | – | calm |"), "{calm}");
-        assert!(calm.contains("Nothing was refused.") && calm.contains("1 of 12 cases"), "{calm}");
+        assert!(calm.contains("Nothing was refused.") && calm.contains("1 of 15 cases"), "{calm}");
         let missed = page(&[row(0), row(3)], "a machine");
         assert!(missed.contains("Missed: something was refused in polls of 20 s."), "{missed}");
     }
