@@ -192,16 +192,28 @@ impl Process {
     pub fn open_files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("a living process").count()
     }
+
+    /// Targets of its open files as the system names them, sorted; none when it is gone.
+    fn open_file_names(&self) -> Vec<String> {
+        let files = std::fs::read_dir(format!("/proc/{}/fd", self.id())).into_iter().flatten().flatten();
+        let names =
+            files.filter_map(|file| Some(std::fs::read_link(file.path()).ok()?.display().to_string()));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let files = if std::thread::panicking() { self.open_file_names() } else { Vec::new() };
         // Both fail only when it is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
             // Captured by the test runner and shown with the failure it belongs to.
             eprintln!("---- standard error of {} ----\n{}", self.name, self.stderr.text());
+            eprintln!("---- open files of {} ----\n{}", self.name, files.join(" "));
         }
     }
 }

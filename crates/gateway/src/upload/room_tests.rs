@@ -49,6 +49,21 @@ fn a_clients_uploads_displace_only_its_own() {
 }
 
 #[test]
+fn an_upload_is_judged_once_its_client_was_waited_for_half_a_second() {
+    let is_the_fast_one_cut = |silent_since_ms| {
+        let room = room();
+        let fast = gathered(&room, 1, 0);
+        fast.received(at_ms(900), 10_000);
+        let _silent: Vec<_> =
+            (1..limits::UPLOADS_GATHERED_PER_CLIENT).map(|_| gathered(&room, 1, silent_since_ms)).collect();
+        let _fresh = gathered(&room, 1, 1_000);
+        fast.cut() == Some(UploadCut::PerClient)
+    };
+    assert!(is_the_fast_one_cut(501), "nothing is known of the others yet");
+    assert!(!is_the_fast_one_cut(500), "the others have sent nothing for long enough");
+}
+
+#[test]
 fn bytes_in_memory_are_bounded() {
     let room = room();
     let tickets: Vec<_> = (0..3).map(|client| gathered(&room, client, 0)).collect();

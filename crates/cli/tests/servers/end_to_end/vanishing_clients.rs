@@ -155,8 +155,7 @@ fn no_file_is_left_open_after_many_came_and_went() {
     let upstream = patient();
     // It is about files; the sentry would react to requests that are never answered.
     let gateway = before(&upstream).text("sentry.policing", "off").start();
-    let before_them = gateway.process().open_files();
-    for _ in 0..10 {
+    let come_and_go = || {
         let clients: Vec<_> = (0..20)
             .map(|_| {
                 let mut client = gateway.connect();
@@ -167,7 +166,15 @@ fn no_file_is_left_open_after_many_came_and_went() {
         gateway.wait_in_flight(20);
         clients.into_iter().for_each(|client| client.reset());
         gateway.wait_in_flight(0);
-    }
+        eventually("all closed", || {
+            (gateway.metrics().value("flashweir_connections_open") == 0.0).then_some(())
+        });
+    };
+    // Some files are opened by the first requests and stay.
+    come_and_go();
+    eventually("upstream connections closed", || (upstream.open_connections() == 0).then_some(()));
+    let before_them = gateway.process().open_files();
+    (0..10).for_each(|_| come_and_go());
     eventually("no file left open", || (gateway.process().open_files() <= before_them + 3).then_some(()));
 }
 
