@@ -17,9 +17,8 @@ use crate::text::DurationText;
 #[serde(deny_unknown_fields, default)]
 pub struct SentryFile {
     /// How capacity is given out among the classes: `"reservation"` (the default: the more important goes first, and
-    /// some room is kept free for it), `"batch"`, `"threshold"` and `"auto"` (as published for Cataclysm, with
-    /// repairs; `"auto"` turns from the first to the second when deciding itself gets dear), or `"off"` (classes are
-    /// distinguished and no request is refused for the service's capacity).
+    /// some room is kept free for it), or `"off"` (classes are distinguished and no request is refused for the service's
+    /// capacity).
     /// Example: `policing = "off"` to measure what the gateway alone costs.
     pub policing: Policing,
     /// Answers are to come within this time from the request's arrival: a request that could not be answered in it is
@@ -59,15 +58,9 @@ pub struct LadderStepFile {
 #[serde(rename_all = "lowercase")]
 pub enum Policing {
     /// Room in flight is kept for the more important; who waits goes in order of importance.
-    // The one that measured best in the simulator, and the only one that works by what is in flight.
+    // The one that measured best in the simulator, and the only one that works by what is in flight; the simulator has the paper's own two.
     #[default]
     Reservation,
-    /// Requests gather for a while and are tested by class and service time.
-    Batch,
-    /// Classes below a threshold are refused at once.
-    Threshold,
-    /// `Batch` while deciding costs little, `Threshold` when it costs much.
-    Auto,
     /// Classes are distinguished, and no request is refused.
     Off,
 }
@@ -78,9 +71,6 @@ impl Policing {
     pub const fn rule(self) -> Option<sentry::Policing> {
         match self {
             Self::Reservation => Some(sentry::Policing::Reservation),
-            Self::Batch => Some(sentry::Policing::Batch),
-            Self::Threshold => Some(sentry::Policing::Threshold),
-            Self::Auto => Some(sentry::Policing::Auto),
             Self::Off => None,
         }
     }
@@ -90,9 +80,6 @@ impl Policing {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Reservation => "reservation",
-            Self::Batch => "batch",
-            Self::Threshold => "threshold",
-            Self::Auto => "auto",
             Self::Off => "off",
         }
     }

@@ -39,10 +39,10 @@ fn what_it_leaves_out_is_as_in_the_policy_in_force() {
     assert_eq!((target.sentry.response_target.as_millis(), target.classes[0].revenue), (500, 10.0));
     // A policy in force that only watches is no reason for the candidate to.
     let shadow = Overrides { shadow: true, ..Overrides::default() };
-    let text = format!("{LIVE}[candidate]\nsentry.policing = 'batch'\n");
+    let text = format!("{LIVE}[candidate]\nsentry.policing = 'reservation'\n");
     let service = Config::from_toml_with(&text, "shop.toml", &shadow).unwrap().services.swap_remove(0);
     let sentry = service.candidate.expect("a candidate").sentry;
-    assert_eq!((service.sentry.shadow, sentry.shadow, sentry.policing), (true, false, Policing::Batch));
+    assert_eq!((service.sentry.shadow, sentry.shadow, sentry.policing), (true, false, Policing::Reservation));
     assert_eq!(sentry.response_target.as_secs(), 1, "of a table that is written nothing is taken over");
 }
 

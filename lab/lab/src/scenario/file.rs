@@ -3,7 +3,7 @@
 use crate::scenario::packet_file::{ClientsFile, DatagramsFile, LinkFile, Place, TcpName, TransferFile};
 use crate::scenario::text::{OneOrMany, RateAt, Stretch, Text, Time};
 use crate::scenario::work::WorkText;
-use flashweir_config::Policing;
+use flashweir_admission::sentry;
 use flashweir_core::Duration;
 use flashweir_workload::documents::Sizes;
 use flashweir_workload::people::{Failures, Pace, SessionLength, Wait};
@@ -231,6 +231,36 @@ pub(crate) struct ControllerFile {
 pub(crate) struct LadderStepFile {
     pub(crate) below: Option<f64>,
     pub(crate) response_target: Text<Time>,
+}
+
+/// How capacity is given out among classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Policing {
+    /// The rule of the gateway: room in flight is kept for the more important, and queued requests go in order of importance.
+    #[default]
+    Reservation,
+    /// Cataclysm's batches, with repairs.
+    Batch,
+    /// Cataclysm's threshold, with repairs.
+    Threshold,
+    /// `Batch` while deciding costs little, `Threshold` when it costs much.
+    Auto,
+    /// No request is refused.
+    Off,
+}
+
+impl Policing {
+    /// The rule of the sentry; `None` where no request is refused.
+    pub(crate) fn rule(self) -> Option<sentry::Policing> {
+        match self {
+            Self::Reservation => Some(sentry::Policing::Reservation),
+            Self::Batch => Some(sentry::Policing::Batch),
+            Self::Threshold => Some(sentry::Policing::Threshold),
+            Self::Auto => Some(sentry::Policing::Auto),
+            Self::Off => None,
+        }
+    }
 }
 
 /// Which rules let people in.

@@ -3,8 +3,7 @@
 use crate::scenario::file::{ClassFile, ControllerFile, LadderStepFile};
 use crate::scenario::problem::{Problem, within, wrong};
 use crate::scenario::text::{Text, Time};
-use flashweir_admission::sentry::{ClassPolicy, Learning};
-use flashweir_config::{LadderStep, Sentry};
+use flashweir_admission::sentry::{ClassPolicy, LadderStep, Learning, Policy};
 use flashweir_core::limits::{CLASSES, REQUESTS_HELD, WORKERS};
 use flashweir_core::{Duration, Rate};
 use flashweir_sim::request::SentryPolicy;
@@ -51,12 +50,11 @@ impl ControllerFile {
             Some(Text(target)) => checked_target("controller.target", target)?,
             None => TARGET_USUAL,
         };
-        let policing = self.policing.unwrap_or_default();
-        let described =
-            Sentry { policing, response_target: target, shadow: false, ladder: ladder(&self.ladder)? };
-        let Some(policy) = described.policy(own) else {
+        let Some(policing) = self.policing.unwrap_or_default().rule() else {
             return wrong("controller.policing", "\"off\" refuses nobody: expected mode = \"none\" for that");
         };
+        let policy =
+            Policy { classes: own, policing, ladder: ladder(&self.ladder)?, ..Policy::single(target) };
         Ok(SentryPolicy {
             workers: self.gates.unwrap_or(1),
             policy: Arc::new(policy),
@@ -118,8 +116,8 @@ fn ladder(files: &[LadderStepFile]) -> Result<Vec<LadderStep>, Problem> {
         if steps.last().is_some_and(|before| before.below_rps >= below_rps) {
             return wrong(at("below"), "expected more than in the step before");
         }
-        let response_target = checked_target(&at("response_target"), file.response_target.0)?;
-        steps.push(LadderStep { below_rps, response_target });
+        let target = checked_target(&at("response_target"), file.response_target.0)?;
+        steps.push(LadderStep { below_rps, target });
     }
     Ok(steps)
 }

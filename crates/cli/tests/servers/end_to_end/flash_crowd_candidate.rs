@@ -31,7 +31,7 @@ fn check_passed_by_both(gateway: &Gateway, count: u64) {
 #[test]
 fn it_is_compared_with_the_policy_in_force_with_and_without_a_sentry() {
     let upstream = Upstream::saying("served");
-    for policing in ["auto", "off"] {
+    for policing in ["reservation", "off"] {
         let gateway = before(&upstream)
             .text("sentry.policing", policing)
             .text("flash_crowd.candidate.mode", "paper")
