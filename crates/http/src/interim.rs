@@ -150,7 +150,7 @@ impl Interims {
         take(&mut self.lock().heads)
     }
 
-    /// Tells the client of a stream to send its body.
+    /// Sends `100 Continue`, so that the client of a stream sends its body.
     pub(crate) fn say_continue(&self) {
         let mut head = Response::new(());
         *head.status_mut() = StatusCode::CONTINUE;

@@ -38,7 +38,7 @@ const LEVEL: u8 = 6;
 /// Head of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Tells the segments of one run from those of another.
+    /// Identity of the run; segments of one run share it.
     pub run: u64,
     /// Which segment of the run this is, from 0.
     pub segment: u64,

@@ -85,7 +85,7 @@ struct Replayed {
     plans: u64,
     /// The last plan differed.
     differs: bool,
-    /// The parting whose fields the next whole plan tells.
+    /// Index of the parting whose fields are compared with the next whole plan.
     untold: Option<usize>,
 }
 

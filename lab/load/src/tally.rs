@@ -97,8 +97,8 @@ impl Book {
             counts.add(&bin.counts);
             bins.push(bin);
         }
-        let told = [tally.offered, tally.completed, tally.goodput, tally.refused, tally.errors];
-        if told != [counts.offered, counts.completed, counts.goodput, counts.refused, counts.errors()] {
+        let totals = [tally.offered, tally.completed, tally.goodput, tally.refused, tally.errors];
+        if totals != [counts.offered, counts.completed, counts.goodput, counts.refused, counts.errors()] {
             return Err("the seconds of the series do not add up to the totals".to_owned());
         }
         let histograms = &tally.histograms;

@@ -33,7 +33,8 @@ const AVOIDED: [&str; 18] = [
 ];
 /// First words of clauses; documentation begins with a noun or a verb instead.
 const INTERROGATIVES: [&str; 13] = [
-    "What", "Who", "Whom", "Whose", "How", "Which", "Whether", "When", "Where", "Why", "Those", "So many", "As long",
+    "What", "Who", "Whom", "Whose", "How", "Which", "Whether", "When", "Where", "Why", "Those", "So many",
+    "As long",
 ];
 const COMMENT_COLUMNS: usize = 110;
 const THIS_FILE: &str = "crates/cli/tests/commands/words.rs";
@@ -109,7 +110,9 @@ fn counts_by_file() -> Vec<(String, Counts)> {
         (name, path)
     });
     let others = named.filter(|(name, _)| name != THIS_FILE);
-    others.map(|(name, path)| (name, Counts::of(&std::fs::read_to_string(path).expect("a readable source")))).collect()
+    others
+        .map(|(name, path)| (name, Counts::of(&std::fs::read_to_string(path).expect("a readable source"))))
+        .collect()
 }
 
 fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
@@ -150,7 +153,9 @@ fn words_to_avoid_only_become_fewer() {
     };
     let problems: Vec<String> = [
         check("words to avoid", AVOIDED_BOUND, |counts| counts.avoided),
-        check("documentation that begins with an interrogative", INTERROGATIVE_BOUND, |counts| counts.interrogative),
+        check("documentation that begins with an interrogative", INTERROGATIVE_BOUND, |counts| {
+            counts.interrogative
+        }),
         check("long comment lines", LONG_COMMENT_BOUND, |counts| counts.long_comment),
     ]
     .into_iter()

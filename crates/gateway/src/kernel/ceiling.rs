@@ -325,9 +325,9 @@ mod tests {
 
     #[test]
     fn a_refused_client_is_told_to_come_back_the_later_the_larger_the_crowd() {
-        let told = |arriving, fitting| retry_after(arriving, fitting).as_secs();
-        assert_eq!([told(100.0, 100.0), told(300.0, 100.0), told(900.0, 100.0)], [1, 4, 16]);
-        assert_eq!([told(9e9, 1.0), told(f64::NAN, 0.0), told(5.0, 0.0)], [30, 1, 30]);
+        let seconds = |arriving, fitting| retry_after(arriving, fitting).as_secs();
+        assert_eq!([seconds(100.0, 100.0), seconds(300.0, 100.0), seconds(900.0, 100.0)], [1, 4, 16]);
+        assert_eq!([seconds(9e9, 1.0), seconds(f64::NAN, 0.0), seconds(5.0, 0.0)], [30, 1, 30]);
     }
 
     fn rates(tiers: &Tiers) -> Vec<f64> {

@@ -34,7 +34,7 @@ pub(crate) struct Sentry {
 }
 
 /// An instant that never comes: the queue is empty.
-const NOBODY: u64 = u64::MAX;
+const NONE_WAITS: u64 = u64::MAX;
 
 /// Names of a service and of its classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Sentry {
             orders: Arc::default(),
             feedback_report: ArcSwap::default(),
             inbox: Inbox::default(),
-            oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NOBODY)).collect(),
+            oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NONE_WAITS)).collect(),
             policy,
             bells: (0..workers).map(|_| Bell::default()).collect(),
         })
@@ -78,7 +78,7 @@ impl Sentry {
     pub(super) fn tell_oldest(&self, now: Instant, counts: &[ClassCounts]) {
         for (since, counts) in self.oldest_since.iter().zip(counts) {
             let since_nanos = match counts.oldest_held_us {
-                0 => NOBODY,
+                0 => NONE_WAITS,
                 age_us => now.as_nanos().saturating_sub(age_us.saturating_mul(1_000)),
             };
             since.store(since_nanos, Ordering::Relaxed);

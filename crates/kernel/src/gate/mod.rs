@@ -167,8 +167,8 @@ impl KernelGate {
         let mut took_over = false;
         let program = Program::load(COMPILED, |object| {
             let mut constant = object.maps_mut().find(|map| map.name() == CLOCK);
-            let told = constant.as_mut().and_then(|map| map.initial_value_mut());
-            told.ok_or(LoadError::Missing("clock"))?.copy_from_slice(bytes_of(&u32::from(time_is_told)));
+            let clock = constant.as_mut().and_then(|map| map.initial_value_mut());
+            clock.ok_or(LoadError::Missing("clock"))?.copy_from_slice(bytes_of(&u32::from(time_is_told)));
             took_over = pin::inherit(object, before)?;
             Ok(())
         })?;

@@ -88,12 +88,12 @@ impl ExternalScaler {
         let mut changes = self.desired.changes();
         changes.mark_changed();
         let state = (self, object, changes, None);
-        let answers = stream::unfold(state, |(scaler, object, mut changes, told)| async move {
+        let answers = stream::unfold(state, |(scaler, object, mut changes, sent)| async move {
             loop {
                 changes.changed().await.ok()?;
                 // An object whose replicas are not known yet is reported when they are.
                 let Ok(answer) = scaler.is_active(&object) else { continue };
-                if told != Some(answer.result) {
+                if sent != Some(answer.result) {
                     return Some((Ok(answer), (scaler, object, changes, Some(answer.result))));
                 }
             }

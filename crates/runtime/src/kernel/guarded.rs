@@ -35,7 +35,7 @@ struct Guarded<Companion> {
     name: String,
     programs: Option<Programs<Companion>>,
     /// Why it is not guarded, as last logged: the same reason is not logged every second.
-    told: String,
+    logged_reason: String,
 }
 
 /// The programs before one interface; the gate goes first.
@@ -61,7 +61,8 @@ impl<Companion> GuardedInterfaces<Companion> {
     /// When that cannot be.
     pub fn open(kernel: &Kernel) -> Result<Self, AttachError> {
         let pins = kernel.pin.as_deref().map(PinDirectory::open).transpose()?;
-        let guarded = |name: &String| Guarded { name: name.clone(), programs: None, told: String::new() };
+        let guarded =
+            |name: &String| Guarded { name: name.clone(), programs: None, logged_reason: String::new() };
         Ok(Self {
             interfaces: kernel.interfaces.iter().map(guarded).collect(),
             hook: hook(kernel),
@@ -195,14 +196,14 @@ impl<Companion> Guarded<Companion> {
         match attached {
             Ok(programs) => {
                 tracing::info!(interface, "the interface is back and guarded again");
-                self.told.clear();
+                self.logged_reason.clear();
                 self.programs = Some(programs);
             }
             Err(error) => {
                 let why = error.to_string();
-                if self.told != why {
+                if self.logged_reason != why {
                     tracing::warn!(interface, "not guarded: {why}");
-                    self.told = why;
+                    self.logged_reason = why;
                 }
             }
         }

@@ -54,8 +54,8 @@ pub enum Planned {
     Sentry(sentry::Policy),
 }
 
-/// Tells plans that differ in any bit from each other, but for one in 2³². A planner that parts goes on parting, and once a
-/// second its plan is compared whole.
+/// Hash of a plan: plans that differ in any bit have the same one with a chance of 2⁻³². A planner that differs once goes on
+/// differing, and once a second its plan is compared whole.
 pub(crate) fn fingerprint<P: Field>(plan: &P) -> u32 {
     let mut bytes = Vec::new();
     plan.put(None, &mut bytes);

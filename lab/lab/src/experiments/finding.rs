@@ -53,7 +53,7 @@ pub enum Rule {
         by: f64,
     },
     /// Shown, not judged: the reason is in the notes.
-    Told,
+    Reported,
 }
 
 /// One condition on the shape of a result. It holds if each of its criteria holds with every seed.
@@ -106,7 +106,7 @@ impl Row {
         let (mode, tolerance) = match &self.rule {
             Rule::Within { mode, part } => (mode, part * self.paper?.abs()),
             Rule::Near { mode, by } => (mode, *by),
-            Rule::Told => return None,
+            Rule::Reported => return None,
         };
         let is_near = |ours: f64| self.paper.is_some_and(|paper| (ours - paper).abs() <= tolerance);
         let ours = self.ours.get(mode).filter(|spread| spread.missing == 0);
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(Verdict::of(&[within(91.0)], &good, Claim::Values), Verdict::Matches);
         assert_eq!(Verdict::of(&[within(91.0)], &good, Claim::Shape), Verdict::SameShape);
         assert_eq!(Verdict::of(&[within(89.0)], &good, Claim::Values), Verdict::SameShape);
-        assert_eq!(Verdict::of(&[row(&[100.0], Rule::Told)], &good, Claim::Values), Verdict::SameShape);
+        assert_eq!(Verdict::of(&[row(&[100.0], Rule::Reported)], &good, Claim::Values), Verdict::SameShape);
         let differs = Verdict::of(&[within(100.0)], &bad, Claim::Values);
         assert_eq!(differs.to_string(), "differs: not so: falls");
         let absent = row(&[100.0], Rule::Near { mode: "other".into(), by: 5.0 });

@@ -96,8 +96,8 @@ fn parts(scenario: &Scenario) -> Vec<Scope> {
 fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> {
     let values: Vec<Vec<Option<f64>>> =
         outcomes.iter().map(|outcome| values(scenario, outcome, scope)).collect();
-    let told = STATISTICS.iter().enumerate().filter(|(_, statistic)| statistic.is_of(scope));
-    let told = told.map(|(place, statistic)| {
+    let lines = STATISTICS.iter().enumerate().filter(|(_, statistic)| statistic.is_of(scope));
+    let lines = lines.map(|(place, statistic)| {
         let values: Vec<Option<f64>> = values.iter().map(|of_run| of_run[place]).collect();
         let measured: Option<Vec<f64>> = values.iter().copied().collect();
         let accepted = scenario.accepted().iter();
@@ -113,7 +113,7 @@ fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> 
     });
     // Statistics of a router are left out where there is none, unless a range asks for one.
     let has_router = scenario.has_router();
-    told.filter(|line| has_router || line.accepted.is_some() || !line.statistic.needs_router()).collect()
+    lines.filter(|line| has_router || line.accepted.is_some() || !line.statistic.needs_router()).collect()
 }
 
 /// The values of all statistics of one run, in their order; those without a value in the scope are none.

@@ -58,10 +58,10 @@ fn parts<'a>(
     b: &'a LoadResult,
 ) -> impl Iterator<Item = (Option<&'a str>, &'a Tally, &'a Tally)> {
     // With one class in each, the total is that class.
-    let told = if a.classes.len().max(b.classes.len()) > 1 { usize::MAX } else { 0 };
+    let compared = if a.classes.len().max(b.classes.len()) > 1 { usize::MAX } else { 0 };
     let classes =
         a.classes.iter().filter_map(|(name, of_a)| Some((Some(name.as_str()), of_a, b.classes.get(name)?)));
-    [(None, &a.totals, &b.totals)].into_iter().chain(classes.take(told))
+    [(None, &a.totals, &b.totals)].into_iter().chain(classes.take(compared))
 }
 
 fn comparisons(a: &LoadResult, b: &LoadResult, of_a: &Tally, of_b: &Tally, whole: bool) -> Vec<Comparison> {

@@ -74,7 +74,10 @@ mod tests {
             reachable(&Target { addresses: addresses.to_vec(), ..target.clone() }, None)
         };
         assert_eq!(reached(&[closed, open, closed_too]).unwrap(), [open]);
-        let nobody = reached(&[closed, closed_too]).unwrap_err();
-        assert!(matches!(nobody, LoadError::Unreachable { address, .. } if address == closed), "{nobody}");
+        let unreachable = reached(&[closed, closed_too]).unwrap_err();
+        assert!(
+            matches!(unreachable, LoadError::Unreachable { address, .. } if address == closed),
+            "{unreachable}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use crate::origins::TARGET;
 use serde::{Deserialize, Serialize};
 
-/// Length of the calm, seconds: the long polls that are in flight at its end are as many as ever.
+/// Length of the calm, seconds: the long polls that are in flight at its end have reached their usual number.
 pub const CALM_S: u64 = 25;
 
 /// Length of the crowd, seconds.

@@ -70,12 +70,12 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let rows = vec![
         runs.row("second sentry, s", Some(210.0), near(), |it: &Outcome| reaches(it, 2)),
         runs.row("third sentry, s", Some(420.0), near(), |it| reaches(it, 3)),
-        runs.row("seconds with sentries more than 80 % busy", None, Rule::Told, high_s),
-        runs.row("seconds with sentries always busy", None, Rule::Told, |it| {
+        runs.row("seconds with sentries more than 80 % busy", None, Rule::Reported, high_s),
+        runs.row("seconds with sentries always busy", None, Rule::Reported, |it| {
             busy(&it.applications[0]).iter().filter(|(_, busy)| *busy >= 1.0).count() as f64
                 * INTERVAL_S as f64
         }),
-        runs.row("sentries at the end", None, Rule::Told, |it| {
+        runs.row("sentries at the end", None, Rule::Reported, |it| {
             it.applications[0].sentries.last().map_or(f64::NAN, |&(_, count)| f64::from(count))
         }),
     ];

@@ -62,7 +62,7 @@ impl<'a> InScene<'a> {
         let ours = protections
             .iter()
             .filter_map(|protection| Some((protection.name(), self.spread(protection, &value)?)));
-        Row { what: what.into(), paper, ours: ours.collect(), rule: Rule::Told }
+        Row { what: what.into(), paper, ours: ours.collect(), rule: Rule::Reported }
     }
 
     /// The first round, second by second.

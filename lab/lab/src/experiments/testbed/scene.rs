@@ -79,7 +79,7 @@ pub enum Server {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Beside {
     /// No clients.
-    Nobody,
+    NoClients,
     /// People who read pages of a separate server behind the same router.
     Readers {
         /// Per second.
@@ -141,7 +141,7 @@ impl Scene {
             patience: PATIENCE,
             good_within: GOOD_WITHIN,
             reading_s: scale::INTERVAL_S,
-            beside: Beside::Nobody,
+            beside: Beside::NoClients,
         }
     }
 
