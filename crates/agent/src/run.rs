@@ -52,7 +52,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Whether another try with the same arguments fails again.
+    /// Returns whether another try with the same arguments fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Source(_))

@@ -129,7 +129,8 @@ impl PublishedPurge {
         if !is_markable && self.price.strikes(rng) { Fate::Drop } else { Fate::Keep }
     }
 
-    /// Whether a packet of `packet`'s flow that is sent now, of a queue of `queue_packets` with itself, gets a mark.
+    /// Returns whether a packet of `packet`'s flow that is sent now, of a queue of `queue_packets` with
+    /// itself, gets a mark.
     pub fn depart(&mut self, now: Instant, queue_packets: usize, packet: Arrival, rng: &mut Rng) -> bool {
         self.advance(now, queue_packets);
         if !(self.settings.rem.marks && packet.is_markable) {

@@ -191,7 +191,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether the list names this token, in any case; for lists in which only that matters.
+/// Returns whether the list names this token, in any case; for lists in which only that matters.
 pub(crate) fn contains_token(list: &[u8], token: &[u8]) -> bool {
     list.split(|&byte| byte == b',').any(|element| element.trim_ascii().eq_ignore_ascii_case(token))
 }

@@ -147,7 +147,7 @@ pub fn judge_validated(exchange: &Exchange<'_>, hasher: &Hasher64) -> Result<Lif
 }
 
 impl Lifetime {
-    /// Whether it was fresh when it came.
+    /// Returns whether it was fresh when it came.
     #[must_use]
     pub fn is_fresh_on_arrival(&self) -> bool {
         self.fresh > self.initial_age
@@ -175,7 +175,7 @@ fn lifetime(directives: &Directives, exchange: &Exchange<'_>) -> Lifetime {
     }
 }
 
-/// Whether any other client than its own may ever see it.
+/// Returns whether any other client than its own may ever see it.
 fn may_be_shared(
     exchange: &Exchange<'_>,
     directives: &Directives,

@@ -73,12 +73,12 @@ impl Selection {
         Ok(Self(names.into_iter().map(|name| (name.clone(), Wanted::of(request, &name))).collect()))
     }
 
-    /// Whether this request selects the response.
+    /// Returns whether this request selects the response.
     pub(crate) fn takes(&self, request: &HeaderMap) -> bool {
         self.0.iter().all(|(name, wanted)| wanted.is_in(request, name))
     }
 
-    /// Whether the field selects the response.
+    /// Returns whether the field selects the response.
     pub(crate) fn has(&self, name: &HeaderName) -> bool {
         self.0.iter().any(|(selecting, _)| selecting == name)
     }
@@ -93,7 +93,7 @@ impl Selection {
     }
 }
 
-/// Whether a response varies by a field of this name.
+/// Returns whether a response varies by a field of this name.
 pub(crate) fn names(response: &HeaderMap, name: &HeaderName) -> bool {
     response.get_all(VARY).iter().any(|line| contains_token(line.as_bytes(), name.as_str().as_bytes()))
 }
@@ -120,7 +120,8 @@ impl Wanted {
         }
     }
 
-    /// Whether the request has the same in this field. Without an allocation for the usual field of one line.
+    /// Returns whether the request has the same in this field. Without an allocation for the usual field of
+    /// one line.
     fn is_in(&self, request: &HeaderMap, name: &HeaderName) -> bool {
         let mut lines = request.get_all(name).iter();
         match (lines.next(), lines.next()) {

@@ -179,7 +179,8 @@ impl Caller {
         }
     }
 
-    /// Whether a further attempt is within the budget; then it counts as made. For attempts that this caller makes by itself.
+    /// Returns whether a further attempt is within the budget; then it counts as made. For attempts that this
+    /// caller makes by itself.
     #[must_use]
     pub fn may_retry(&self) -> bool {
         self.lock().budget.withdraw()

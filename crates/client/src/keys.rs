@@ -121,7 +121,7 @@ impl Keys {
         if keys.is_empty() { Err(KeysError::Empty { file: file.to_owned() }) } else { Ok(Self(keys)) }
     }
 
-    /// Whether there are none: fields without tags are then taken from the node's own responses.
+    /// Returns whether there are none: fields without tags are then taken from the node's own responses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

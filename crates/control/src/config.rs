@@ -34,7 +34,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// Whether another try with the same configuration fails again.
+    /// Returns whether another try with the same configuration fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Config { .. } | Self::Read { .. })
@@ -59,7 +59,7 @@ pub struct Service {
     pub name: String,
     /// The admin address of its gateway, HOST:PORT.
     pub admin: String,
-    /// Whether the gateway is asked for this service alone, by its name, or for all its requests.
+    /// True if the gateway is asked for this service alone, by its name, or for all its requests.
     pub is_by_name: bool,
     /// The actuator that carries out the plan.
     pub actuator: Actuator,

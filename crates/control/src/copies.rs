@@ -107,7 +107,7 @@ impl Copies {
         self.wanted as u32 - self.ready()
     }
 
-    /// Whether no process is left.
+    /// Returns whether no process is left.
     #[must_use]
     pub fn are_gone(&self) -> bool {
         self.copies.iter().all(|copy| matches!(copy.state, CopyState::Absent | CopyState::BackingOff { .. }))

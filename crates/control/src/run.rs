@@ -45,7 +45,7 @@ struct Controlled {
     last: ApplicationSample,
     metrics: Arc<ProvisioningMetrics>,
     obeying: Obeying,
-    /// Whether the gateway answered last time.
+    /// True if the gateway answered last time.
     is_heard: bool,
     /// Servers that were ordered last, and whether the order was taken.
     ordered: Option<(u32, bool)>,

@@ -50,7 +50,7 @@ pub struct Ranks {
     pub field: Option<HeaderName>,
     /// The rank of each of its values.
     pub values: BTreeMap<String, u8>,
-    /// Whether the urgency of `Priority` (RFC 9218) is the rank where that field says nothing.
+    /// True if the urgency of `Priority` (RFC 9218) is the rank where that field says nothing.
     pub priority: bool,
 }
 

@@ -53,7 +53,7 @@ pub enum EgressError {
 }
 
 impl EgressError {
-    /// Whether another try with the same configuration fails again.
+    /// Returns whether another try with the same configuration fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Config { .. } | Self::Read { .. } | Self::Upstream { .. } | Self::Keys(_))

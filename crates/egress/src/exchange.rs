@@ -214,7 +214,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether an error says that the server answers nothing. One that answers nonsense is there.
+/// Returns whether an error says that the server answers nothing. One that answers nonsense is there.
 fn says_nobody_answers(error: &UpstreamError) -> bool {
     use UpstreamErrorKind::{Connect, ConnectTimeout, HeaderTimeout, Reset};
     matches!(error.kind, Connect | ConnectTimeout | HeaderTimeout | Reset)

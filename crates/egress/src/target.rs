@@ -151,7 +151,7 @@ impl Target {
         Some(Rc::clone(chosen))
     }
 
-    /// Whether another server is there than these.
+    /// Returns whether another server is there than these.
     pub(crate) fn has_other(&self, tried: &[SocketAddr]) -> bool {
         self.endpoints.borrow().iter().any(|endpoint| !tried.contains(&endpoint.server.address))
     }

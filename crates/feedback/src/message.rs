@@ -33,7 +33,7 @@ const NO_RATE: u32 = u32::MAX;
 pub(crate) const BODY_BYTES: usize = 16;
 
 impl Feedback {
-    /// Whether the message ends a limit.
+    /// Returns whether the message ends a limit.
     #[must_use]
     pub fn is_release(&self) -> bool {
         self.rate.is_none()

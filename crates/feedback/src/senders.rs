@@ -55,7 +55,7 @@ pub struct SenderSlot {
 pub struct Judged {
     /// The sender.
     pub slot: SenderSlot,
-    /// Whether the request is beyond what its sender was given.
+    /// True if the request is beyond what its sender was given.
     pub is_over_share: bool,
 }
 
@@ -172,7 +172,7 @@ impl Senders {
         self.senders.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.senders.is_empty()
@@ -268,7 +268,8 @@ impl Sender {
         Claim { weight: self.weight, demand }
     }
 
-    /// Whether the sender would have sent if its share were what limits it: one that leaves is not waited for.
+    /// Returns whether the sender would have sent if its share were what limits it: one that leaves is not
+    /// waited for.
     fn is_silent(&self, now: Instant) -> bool {
         let expected =
             now.saturating_since(self.heard).as_secs_f64() * self.share.map_or(0.0, Rate::per_second);
@@ -286,8 +287,8 @@ impl Sender {
         share.max(wide.min(most))
     }
 
-    /// Whether one more request is within the share. Counted in requests, so that a share which was small for a moment does not
-    /// count against the sender afterwards.
+    /// Returns whether one more request is within the share. Counted in requests, so that a share which was
+    /// small for a moment does not count against the sender afterwards.
     fn conforms(&mut self, now: Instant) -> bool {
         let Some(share) = self.share else { return true };
         let share_rps = share.per_second();

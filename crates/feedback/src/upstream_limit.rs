@@ -50,7 +50,7 @@ pub struct Limit {
     pub severity: u8,
     /// Maximum rate of the limited ranks together.
     pub rate: Rate,
-    /// Whether the time to live is over and the limit opens.
+    /// True if the time to live is over and the limit opens.
     pub is_expired: bool,
 }
 

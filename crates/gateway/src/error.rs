@@ -85,8 +85,8 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// Whether what was asked for cannot be had as configured (a port in use, a certificate that is none): starting
-    /// again without a change will not help.
+    /// Returns whether what was asked for cannot be had as configured (a port in use, a certificate that is
+    /// none): starting again without a change will not help.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {

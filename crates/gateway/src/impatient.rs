@@ -34,7 +34,8 @@ struct Until {
     times: u32,
 }
 
-/// Whether a source is one that may be listed: clients are judged, and it is none that speaks for others or is exempt.
+/// Returns whether a source is one that may be listed: clients are judged, and it is none that speaks for
+/// others or is exempt.
 pub(crate) fn may_be_listed(config: &Config, trusted_proxies: &TrustedProxies, source: IpAddr) -> bool {
     let source = source.to_canonical();
     let is_in = |networks: &[ipnet::IpNet]| networks.iter().any(|network| network.contains(&source));

@@ -161,7 +161,7 @@ impl Shared {
         })
     }
 
-    /// Whether new work is refused because the gateway is about to stop.
+    /// Returns whether new work is refused because the gateway is about to stop.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }

@@ -34,7 +34,7 @@ impl TrustedProxies {
         Self(networks)
     }
 
-    /// Whether this address is a trusted proxy. Linear in the networks, which are few.
+    /// Returns whether this address is a trusted proxy. Linear in the networks, which are few.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

@@ -55,7 +55,7 @@ impl Host {
         }
     }
 
-    /// Whether it is a name, whose addresses may change.
+    /// Returns whether it is a name, whose addresses may change.
     pub(crate) fn is_name(&self) -> bool {
         self.name.parse::<IpAddr>().is_err()
     }
@@ -104,8 +104,9 @@ impl Host {
     }
 }
 
-/// Whether the resolver got no answer, rather than the answer that there is no such name or address. The standard library keeps
-/// the resolver's message alone (`EAI_AGAIN` of glibc and of musl); any other counts as an answer.
+/// Returns whether the resolver got no answer, rather than the answer that there is no such name or address.
+/// The standard library keeps the resolver's message alone (`EAI_AGAIN` of glibc and of musl); any other
+/// counts as an answer.
 fn is_temporary(error: &io::Error) -> bool {
     let message = error.to_string();
     error.kind() == io::ErrorKind::TimedOut

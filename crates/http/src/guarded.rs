@@ -92,7 +92,8 @@ impl GuardHandle {
         self.0.head_since.get()
     }
 
-    /// Whether the connection speaks HTTP/2: while a head is under way, no other stream gets anything.
+    /// Returns whether the connection speaks HTTP/2: while a head is under way, no other stream gets
+    /// anything.
     #[must_use]
     pub fn is_http2(&self) -> bool {
         self.0.is_http2.get()
@@ -104,7 +105,7 @@ impl GuardHandle {
         self.0.violation.get()
     }
 
-    /// Whether the last write could not be taken: something is still owed to the client.
+    /// Returns whether the last write could not be taken: something is still owed to the client.
     #[must_use]
     pub fn is_write_blocked(&self) -> bool {
         self.0.is_write_blocked.get()
@@ -121,7 +122,7 @@ impl GuardHandle {
         &self.0.interims
     }
 
-    /// Whether the client has ended its half of the connection while a response is owed to it.
+    /// Returns whether the client has ended its half of the connection while a response is owed to it.
     #[must_use]
     pub fn is_end_held(&self) -> bool {
         self.0.end.is_held()
@@ -201,7 +202,7 @@ impl<Io> Guarded<Io> {
         self.handle.clone()
     }
 
-    /// Whether the head being read is that of a HEAD request.
+    /// Returns whether the head being read is that of a HEAD request.
     pub(crate) fn is_head(&self) -> bool {
         self.guard.is_head()
     }

@@ -131,7 +131,8 @@ impl HeadGuard {
         self.heads
     }
 
-    /// Whether the request whose head is being read has the method HEAD: its answer has no content (RFC 9110 §9.3.2).
+    /// Returns whether the request whose head is being read has the method HEAD: its answer has no content
+    /// (RFC 9110 §9.3.2).
     #[must_use]
     pub fn is_head(&self) -> bool {
         self.head.is_head

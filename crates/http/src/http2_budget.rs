@@ -48,7 +48,8 @@ impl FrameBudget {
         }
     }
 
-    /// Whether the client sends more than it may. `since_begin` gives the time since the connection began.
+    /// Returns whether the client sends more than it may. `since_begin` gives the time since the connection
+    /// began.
     pub(crate) fn is_exceeded(&mut self, since_begin: impl FnOnce() -> Duration) -> bool {
         if self.debt < DEBT_MAX {
             return false;

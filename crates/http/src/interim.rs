@@ -133,7 +133,7 @@ impl Interims {
         }
     }
 
-    /// Whether any waits.
+    /// Returns whether any waits.
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.is_waiting.load(Relaxed)
     }

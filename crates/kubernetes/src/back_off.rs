@@ -43,7 +43,7 @@ impl BackOff {
         core::mem::take(&mut self.failures) > 0
     }
 
-    /// Whether the last attempt failed.
+    /// Returns whether the last attempt failed.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.failures > 0

@@ -43,7 +43,7 @@ pub(crate) enum ApiError {
 }
 
 impl ApiError {
-    /// Whether the server itself is the trouble, so that other calls need not be tried either.
+    /// Returns whether the server itself is the trouble, so that other calls need not be tried either.
     pub(crate) fn is_of_server(&self) -> bool {
         matches!(self, Self::Silent(_) | Self::Overloaded { .. })
     }
@@ -321,7 +321,7 @@ pub(crate) struct Event<'a> {
     pub(crate) reason: &'a str,
     /// In a sentence.
     pub(crate) note: String,
-    /// Whether an operator has to act or to know.
+    /// True if an operator has to act or to know.
     pub(crate) is_warning: bool,
 }
 

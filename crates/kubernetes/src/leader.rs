@@ -45,7 +45,7 @@ impl Leader {
         self.election.borrow().term(self.now())
     }
 
-    /// Whether it still leads when a call that begins now has ended.
+    /// Returns whether it still leads when a call that begins now has ended.
     pub(crate) fn leads_for(&self, within: Duration) -> bool {
         self.election.borrow().leads_for(self.now(), within)
     }

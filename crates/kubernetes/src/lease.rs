@@ -143,7 +143,7 @@ impl Election {
         self.held
     }
 
-    /// Whether it still leads when something that takes `within` has ended.
+    /// Returns whether it still leads when something that takes `within` has ended.
     #[must_use]
     pub fn leads_for(&self, now: Instant, within: Duration) -> bool {
         self.term(now + within).is_some()

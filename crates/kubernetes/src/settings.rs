@@ -77,7 +77,7 @@ pub enum KubernetesError {
 }
 
 impl KubernetesError {
-    /// Whether another try with the same arguments fails again.
+    /// Returns whether another try with the same arguments fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Usage(_) | Self::Client(_) | Self::Reports(..))

@@ -91,7 +91,7 @@ pub(crate) struct EbbNeed {
     rates: ClassRates,
     forecast_rps: f64,
     servers: u32,
-    /// Whether chance does not explain it.
+    /// True if chance does not explain it.
     is_certain: bool,
 }
 
@@ -304,7 +304,7 @@ impl Application {
         SURGE_ERRORS * libm::sqrt(self.dispersion() * (expected + 1.0))
     }
 
-    /// Whether the last seconds brought more than the level before explains.
+    /// Returns whether the last seconds brought more than the level before explains.
     fn is_surge(&self, now: Instant, windows: &Windows, panic_rps: f64) -> bool {
         let Some(expected) = self.expected(now, windows.panic, windows) else { return false };
         panic_rps * windows.panic.as_secs_f64() > expected + self.chance(expected)

@@ -53,7 +53,7 @@ pub struct MoveCost {
 pub struct Partition {
     /// Servers.
     pub servers: Vec<u32>,
-    /// Whether the pool is too small for all minimums and guarantees.
+    /// True if the pool is too small for all minimums and guarantees.
     pub is_short_of_minimum: bool,
 }
 

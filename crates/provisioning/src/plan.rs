@@ -12,7 +12,8 @@ pub struct Plan {
     pub epoch: u64,
     /// In the order of the policy.
     pub applications: Vec<ApplicationPlan>,
-    /// Whether minimums and guarantees together exceed the pool: they were scaled down, and someone has to act.
+    /// True if minimums and guarantees together exceed the pool: they were scaled down, and someone has to
+    /// act.
     pub is_short_of_minimum: bool,
 }
 

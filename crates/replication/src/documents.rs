@@ -97,7 +97,7 @@ impl DocumentTable {
         self.documents.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()

@@ -316,13 +316,13 @@ impl Redirector {
         PlacementRound { created, deleted, rehomed, is_cluster_full: self.is_cluster_full(now) }
     }
 
-    /// Whether a server was at HW and the load still needs more than one server.
+    /// Returns whether a server was at HW and the load still needs more than one server.
     #[must_use]
     pub fn is_engaged(&self) -> bool {
         self.is_engaged
     }
 
-    /// Whether the usable servers' load is above 0.9·HW of them together.
+    /// Returns whether the usable servers' load is above 0.9·HW of them together.
     #[must_use]
     pub fn is_cluster_full(&self, now: Instant) -> bool {
         if self.settings.placement != PlacementBy::Plan {
@@ -429,7 +429,7 @@ impl Redirector {
         (0..self.servers.len() as ServerIndex).map(weight).collect()
     }
 
-    /// Whether the reports say that a usable server has more than its fair part.
+    /// Returns whether the reports say that a usable server has more than its fair part.
     fn is_uneven(&self, weights: &[f64]) -> bool {
         let usable = || weights.iter().zip(0..).filter(|(weight, _)| **weight > 0.0);
         let total: f64 = usable().map(|(_, server)| self.servers.load_rps(server)).sum();

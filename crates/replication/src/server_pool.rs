@@ -268,13 +268,13 @@ impl ServerPool {
         self.servers.get(usize::from(server)).and_then(|known| known.ejection.cause(now))
     }
 
-    /// Whether an answer of the server would change anything.
+    /// Returns whether an answer of the server would change anything.
     #[must_use]
     pub fn is_doubtful(&self, server: ServerIndex) -> bool {
         self.servers.get(usize::from(server)).is_some_and(|known| known.ejection.is_doubtful())
     }
 
-    /// Whether everything is as it was configured: nothing is doubtful, out, or growing.
+    /// Returns whether everything is as it was configured: nothing is doubtful, out, or growing.
     #[must_use]
     pub fn is_settled(&self, now: Instant) -> bool {
         let window = self.settings.slow_start;

@@ -49,8 +49,8 @@ pub enum RouterError {
 }
 
 impl RouterError {
-    /// Whether what was asked for cannot be had as things are (no such interface, too few rights, a port in use): starting
-    /// again without a change will not help.
+    /// Returns whether what was asked for cannot be had as things are (no such interface, too few rights, a
+    /// port in use): starting again without a change will not help.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {

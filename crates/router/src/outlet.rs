@@ -140,8 +140,8 @@ impl Outlet<FlashCrowdPlanner> for RouterOutlet {
     }
 }
 
-/// Whether from such a decision on only responses of connections that were let in under it say anything: the planner then
-/// leaves out all others.
+/// Returns whether from such a decision on only responses of connections that were let in under it say
+/// anything: the planner then leaves out all others.
 fn asks_for_fresh_evidence(rule: Rule) -> bool {
     match rule {
         Rule::Raise

@@ -15,7 +15,7 @@ pub(crate) fn manner(config: &RouterConfig) -> Manner {
     Manner { refusal: refusal(&config.kernel), shadow: is_shadow(config), ranks: config.kernel.tiers.count() }
 }
 
-/// Whether plans are made and not obeyed.
+/// Returns whether plans are made and not obeyed.
 pub(crate) fn is_shadow(config: &RouterConfig) -> bool {
     config.kernel.shadow || config.flash_crowd.shadow
 }

@@ -24,7 +24,7 @@ pub struct HeldLease {
 /// A gateway's request for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidacy {
-    /// Whether it is to be had, or given up.
+    /// True if it is to be had, or given up.
     pub stands: bool,
     /// The term has to be at least this: all below are known to have been used.
     pub least_term: u64,

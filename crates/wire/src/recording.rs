@@ -177,7 +177,8 @@ impl<'a> Segment<'a> {
         &self.head
     }
 
-    /// Whether its writer came to its end. If not, the segment was cut off, or is still being written.
+    /// Returns whether its writer came to its end. If not, the segment was cut off, or is still being
+    /// written.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.is_ended

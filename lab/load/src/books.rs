@@ -157,7 +157,7 @@ pub(crate) fn conclude(
     }
 }
 
-/// Whether the generator itself fell behind or short of something.
+/// Returns whether the generator itself fell behind or short of something.
 fn saturated(result: &LoadResult) -> bool {
     let lag = result.totals.lag_us.p99.unwrap_or(0.0) > result.run.lag_bound_us as f64;
     let kinds = [ErrorKind::GeneratorFull, ErrorKind::GeneratorSocket];

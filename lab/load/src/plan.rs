@@ -56,7 +56,7 @@ pub struct ClassPlan {
     pub paths: Paths,
     /// Sessions, patience, retries.
     pub habits: Habits,
-    /// Whether people go on with their session after a request they gave up: machines do, people leave.
+    /// True if people go on with their session after a request they gave up: machines do, people leave.
     pub goes_on_unserved: bool,
     /// How long the client waits for the whole answer of one try before it gives the try up.
     pub timeout: Duration,
@@ -74,7 +74,7 @@ impl StopFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`stop`](Self::stop) was called.
+    /// Returns whether [`stop`](Self::stop) was called.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)

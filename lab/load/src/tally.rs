@@ -182,7 +182,7 @@ fn read_second(second: &Second) -> Result<Bin, String> {
     Ok(Bin { counts, latency, lag_max_us: second.lag_max_us })
 }
 
-/// Whether the counts of one bin can be those of a ledger.
+/// Returns whether the counts of one bin can be those of a ledger.
 fn is_possible(counts: &Counts) -> bool {
     let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part));
     let at_most = |parts: &[u64], whole: u64| sum(parts).is_some_and(|sum| sum <= whole);

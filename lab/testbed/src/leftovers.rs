@@ -34,8 +34,8 @@ fn end_programs(name: &str) {
     }
 }
 
-/// Whether nothing of a process runs any more. One that ended and whose parent never asked still has a number, but no
-/// program.
+/// Returns whether nothing of a process runs any more. One that ended and whose parent never asked still has
+/// a number, but no program.
 fn is_gone(id: u32) -> bool {
     std::fs::read_link(format!("/proc/{id}/exe")).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

@@ -60,7 +60,7 @@ impl Fields {
         self.all(name).first().copied()
     }
 
-    /// Whether there is such a field.
+    /// Returns whether there is such a field.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.first(name).is_some()

@@ -19,7 +19,7 @@ pub(crate) struct Seen {
     pub(crate) took_s: Vec<f64>,
     /// Bytes of the last report and of the last answer.
     pub(crate) bytes: (usize, usize),
-    /// Whether the leader gave it a share.
+    /// True if the leader gave it a share.
     pub(crate) has_share: bool,
 }
 

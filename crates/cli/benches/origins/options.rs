@@ -24,7 +24,7 @@ pub(crate) fn asked<Origin: Copy>(
     Ok(all.iter().copied().filter(|origin| keys.contains(&key(*origin))).collect())
 }
 
-/// Whether the static limit that an earlier invocation found is to be taken.
+/// Returns whether the static limit that an earlier invocation found is to be taken.
 pub(crate) fn is_search_stored() -> bool {
     text("SEARCH").is_some_and(|search| search == "stored")
 }

@@ -92,7 +92,7 @@ impl Default for FeedbackFile {
 /// Overload feedback between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// Whether it is.
+    /// True if it is.
     pub is_enabled: bool,
     /// Networks in which nodes in front are.
     pub senders: Vec<IpNet>,
@@ -190,7 +190,7 @@ impl FeedbackKeys {
         self.0.iter().map(|(number, key)| (*number, &**key))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -261,7 +261,7 @@ impl Replication {
         Ok(checked)
     }
 
-    /// Whether requests are sent to targets.
+    /// Returns whether requests are sent to targets.
     #[must_use]
     pub fn has_targets(&self) -> bool {
         !self.targets.is_empty()

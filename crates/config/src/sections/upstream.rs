@@ -409,7 +409,8 @@ fn check_urls(texts: &[String], listen: &Listen) -> Result<Vec<Uri>, Problem> {
     Ok(urls)
 }
 
-/// Whether the URL surely leads back to our own listener (as far as is known without looking up names).
+/// Returns whether the URL surely leads back to our own listener (as far as is known without looking up
+/// names).
 fn leads_to(url: &Uri, listener: SocketAddr) -> bool {
     let (_, host, port) = server_of(url);
     if port != listener.port() {

@@ -69,7 +69,7 @@ pub struct Reading {
     pub at_ns: u64,
     /// All threads of the origin.
     pub threads: Vec<ThreadTime>,
-    /// Whether all threads may only run on one and the same core.
+    /// True if all threads may only run on one and the same core.
     pub on_one_core: bool,
     /// Requests whose work the origin has completed since its start, also for clients that had left.
     pub completed: u64,

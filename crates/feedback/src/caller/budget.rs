@@ -61,7 +61,7 @@ impl RetryBudget {
         self.balance = (self.balance + self.per_request).min(self.balance_max);
     }
 
-    /// Whether a further attempt may be made; then it counts as made.
+    /// Returns whether a further attempt may be made; then it counts as made.
     pub fn withdraw(&mut self) -> bool {
         let is_granted = self.balance >= ATTEMPT;
         if is_granted {

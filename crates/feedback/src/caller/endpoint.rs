@@ -16,8 +16,9 @@ use flashweir_core::{Duration, Instant, Rate, Rng};
 pub struct EndpointSettings {
     /// How requests are spaced, and how many may wait for how long.
     pub gapping: gapping::Settings,
-    /// Whether a spent quota of the standard fields holds all requests back, and not only the one that it came with. False by default:
-    /// many servers count by their own callers' callers, and then one of those would stop all others.
+    /// True if a spent quota of the standard fields holds all requests back, and not only the one that it
+    /// came with. False by default: many servers count by their own callers' callers, and then one of those
+    /// would stop all others.
     pub obeys_quota: bool,
 }
 
@@ -49,7 +50,7 @@ pub enum Refusal {
 pub struct Answer<'a> {
     /// The value of `Flashweir-Overload`.
     pub overload: Option<&'a [u8]>,
-    /// Whether that field has further lines.
+    /// True if that field has further lines.
     pub has_further_lines: bool,
     /// Quota in its head: see [`quota_of`](crate::caller::quota_of).
     pub quota: Option<Quota>,
@@ -165,7 +166,7 @@ impl<T, M: Mac> Endpoint<T, M> {
         }
     }
 
-    /// Whether a request of this rank would be sent at once. Takes nothing.
+    /// Returns whether a request of this rank would be sent at once. Takes nothing.
     pub fn is_open(&mut self, now: Instant, rank: u8) -> bool {
         if let SilenceState::Silent { .. } = self.silence.state() {
             return self.silence.is_trial_due(now);
@@ -174,7 +175,7 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.target.is_open(now, rank)
     }
 
-    /// Whether the next request would go as a trial.
+    /// Returns whether the next request would go as a trial.
     #[must_use]
     pub fn is_trial_due(&self, now: Instant) -> bool {
         self.silence.is_trial_due(now)

@@ -123,7 +123,7 @@ impl Silence {
         Leave::Trial
     }
 
-    /// Whether the next request goes as a trial.
+    /// Returns whether the next request goes as a trial.
     pub(crate) fn is_trial_due(&self, now: Instant) -> bool {
         matches!(self.state, SilenceState::Silent { .. }) && now >= self.trial_at
     }

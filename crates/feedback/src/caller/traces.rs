@@ -41,7 +41,7 @@ impl RecentTraces {
         self.oldest.push_back((now, trace));
     }
 
-    /// Whether a call belongs to a trace that has begun; then it counts as one of its calls.
+    /// Returns whether a call belongs to a trace that has begun; then it counts as one of its calls.
     pub fn continues(&mut self, now: Instant, trace: u128) -> bool {
         self.forget(now);
         match self.left.get_mut(&trace) {

@@ -364,7 +364,7 @@ fn is_error(status: StatusCode) -> bool {
     )
 }
 
-/// Whether the response says where it ends.
+/// Returns whether the response says where it ends.
 fn is_delimited<B>(response: &Response<B>) -> bool {
     let fields = response.headers();
     response.version() == Version::HTTP_2

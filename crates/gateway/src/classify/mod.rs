@@ -92,7 +92,7 @@ pub struct Classified {
 pub struct CandidateClass {
     /// Its class: a place in the candidate's list.
     pub class: u8,
-    /// Whether the class is exempt.
+    /// True if the class is exempt.
     pub is_exempt: bool,
     /// Identity of the client, where the class's share is divided.
     pub client_key: u64,

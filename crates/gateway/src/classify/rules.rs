@@ -21,7 +21,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Whether all the rules hold; what is cheap to ask comes first.
+    /// Returns whether all the rules hold; what is cheap to ask comes first.
     pub(super) fn fits(&self, rules: &ClassRules) -> bool {
         one_of(&rules.methods, |method| method == self.method)
             && one_of(&rules.paths, |glob| glob.matches(self.path))

@@ -65,7 +65,8 @@ impl Leader {
         self.term
     }
 
-    /// Whether these are the services that it leads; after a reload with others a leader of the next term takes its place.
+    /// Returns whether these are the services that it leads; after a reload with others a leader of the next
+    /// term takes its place.
     pub(crate) fn leads(&self, services: &[Planned]) -> bool {
         let is_led =
             |(name, policy, _): &Planned| self.services.get(name).is_some_and(|led| led.policy == *policy);

@@ -195,7 +195,8 @@ impl PipelineHost {
         inner.hear(key, class, sender)
     }
 
-    /// Whether the service is short now, so that its clients are compared by what their requests show.
+    /// Returns whether the service is short now, so that its clients are compared by what their requests
+    /// show.
     pub(crate) fn compares_clients(&self, now: Instant, key: ServiceKey) -> bool {
         self.inner.borrow().pipeline.compares_clients(now, key)
     }
@@ -511,7 +512,7 @@ impl Inner {
         Refusal { id, reason, retry_after, ceiling, by_sentry, is_impatient }
     }
 
-    /// Whether the client's source ignores `Retry-After`, as this refusal shows or those before it.
+    /// Returns whether the client's source ignores `Retry-After`, as this refusal shows or those before it.
     fn is_impatient(
         &self,
         now: Instant,

@@ -106,7 +106,8 @@ impl Permit {
         self.yielding.as_ref()
     }
 
-    /// Whether the client sent its request's body so slowly that the response's latency is not the service's.
+    /// Returns whether the client sent its request's body so slowly that the response's latency is not the
+    /// service's.
     pub(crate) fn is_client_slow(&self) -> bool {
         self.yielding.as_ref().is_some_and(|yielding| yielding.is_slow())
     }

@@ -88,8 +88,8 @@ impl Yielding {
         self.resume();
     }
 
-    /// Whether the gateway has waited for the client until the request's time says more about the client than about the
-    /// origin.
+    /// Returns whether the gateway has waited for the client until the request's time says more about the
+    /// client than about the origin.
     pub(crate) fn is_slow(&self) -> bool {
         self.patience.get().is_zero()
     }
@@ -126,7 +126,7 @@ impl Yielding {
 }
 
 impl SlowClients {
-    /// Whether no client is watched: no sweep is needed.
+    /// Returns whether no client is watched: no sweep is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.watched.is_empty()
     }

@@ -456,7 +456,7 @@ impl Station {
         })
     }
 
-    /// Whether it reports and can be connected to.
+    /// Returns whether it reports and can be connected to.
     fn is_usable(&self, server: usize) -> bool {
         let has_share = self.redirector.servers().shares().get(server).is_some_and(|share| *share > 0);
         has_share && self.replicas.get(server).is_some_and(|replica| replica.is_available)
@@ -486,7 +486,7 @@ pub(super) fn watermarks(config: &Replication) -> Watermarks {
 }
 
 impl Replica {
-    /// Whether its last report is recent.
+    /// Returns whether its last report is recent.
     fn is_fresh(&self, now: Instant, interval: Duration) -> bool {
         self.reported_at.is_some_and(|at| now.saturating_since(at) <= interval * REPORTS_MISSED_MAX)
     }

@@ -120,7 +120,7 @@ impl Sentry {
         self.bells[worker].rung.notified().await;
     }
 
-    /// Whether this worker's sample is wanted; asked once for each wish.
+    /// Returns whether this worker's sample is wanted; asked once for each wish.
     pub(crate) fn take_sample_wanted(&self, worker: usize) -> bool {
         self.bells[worker].sample_wanted.swap(false, Ordering::Relaxed)
     }

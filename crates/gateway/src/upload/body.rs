@@ -55,7 +55,7 @@ pub(crate) struct UploadBody(Option<Box<Upload>>);
 #[derive(Debug)]
 struct Upload {
     body: Announced,
-    /// Whether hyper has asked for it; an empty body has not ended before.
+    /// True if hyper has asked for it; an empty body has not ended before.
     was_asked_for: bool,
     clock: Clock,
     watchers: Watchers,

@@ -84,7 +84,7 @@ enum Part {
 }
 
 impl Gathering<'_> {
-    /// Whether the body is whole, once enough of it has come.
+    /// Returns whether the body is whole, once enough of it has come.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, GatherError>> {
         loop {
             if self.ticket.as_ref().is_some_and(|ticket| ticket.cut().is_some()) {

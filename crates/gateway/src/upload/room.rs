@@ -128,7 +128,8 @@ impl UploadRoom {
         self.enter(client, Phase::Holding(options), until)
     }
 
-    /// Whether a body of which little is known may go on as far as it has come, and hold a connection: while few do.
+    /// Returns whether a body of which little is known may go on as far as it has come, and hold a
+    /// connection: while few do.
     pub(super) fn may_stream(&self, client: u64, options: HoldOptions) -> bool {
         let (mut of_pool, mut of_client) = (0, 0);
         for (_, upload) in self.uploads.borrow().iter().filter(|(_, upload)| upload.holds(options.pool)) {

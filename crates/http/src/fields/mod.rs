@@ -40,7 +40,7 @@ impl ClientScheme {
 pub struct Hop {
     /// The other end of the connection.
     pub peer: IpAddr,
-    /// Whether the peer is a trusted proxy, whose `Forwarded` and `X-Forwarded-*` are kept and extended.
+    /// True if the peer is a trusted proxy, whose `Forwarded` and `X-Forwarded-*` are kept and extended.
     pub is_peer_trusted: bool,
     /// How it reached us.
     pub scheme: ClientScheme,

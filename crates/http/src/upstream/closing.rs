@@ -73,7 +73,7 @@ impl ClosingHabit {
         }
     }
 
-    /// Whether a connection that has given this many answers is to be used no more.
+    /// Returns whether a connection that has given this many answers is to be used no more.
     pub(super) fn is_spent(&self, now: Instant, answers: u32) -> bool {
         self.answers.learned(now, ANSWER_TIMES).is_some_and(|max| answers >= max)
     }
@@ -102,7 +102,8 @@ impl<T: Copy + PartialOrd> Habit<T> {
     }
 }
 
-/// Whether two idle times may be one time-out: timers of servers are coarse, and ours begins a round trip later.
+/// Returns whether two idle times may be one time-out: timers of servers are coarse, and ours begins a round
+/// trip later.
 fn are_alike(one: Duration, other: Duration) -> bool {
     one.abs_diff(other) <= (one.max(other) / 4).max(IDLE_MIN)
 }

@@ -481,7 +481,7 @@ impl Round {
         self.all_refused &= error.is_refused();
     }
 
-    /// Whether one more is tried. A request that met absent servers only goes on to more others.
+    /// Returns whether one more is tried. A request that met absent servers only goes on to more others.
     fn may_try(&self, worst: Option<&UpstreamError>) -> bool {
         let tried = self.tried.count_ones();
         tried < ATTEMPTS_MAX

@@ -109,7 +109,7 @@ pub struct UpstreamStatus {
 }
 
 impl UpstreamStatus {
-    /// Whether requests are sent to it.
+    /// Returns whether requests are sent to it.
     #[must_use]
     pub fn is_available(&self) -> bool {
         self.out_because.is_none()
@@ -133,7 +133,7 @@ struct UpstreamState {
     share: AtomicU32,
     /// Asked only when a connection was lost.
     repeats: Mutex<RepeatBudget>,
-    /// Whether an answer would change anything: lets the common case skip the lock.
+    /// True if an answer would change anything: lets the common case skip the lock.
     is_doubtful: AtomicBool,
 }
 
@@ -337,7 +337,7 @@ impl UpstreamShared {
         self.absence.wait_max(now - ago, now)
     }
 
-    /// Whether the upstream's budget has room for one more request that is sent once more.
+    /// Returns whether the upstream's budget has room for one more request that is sent once more.
     pub(crate) fn may_repeat(&self, index: usize) -> bool {
         let state = &self.states[index];
         let mut budget = state.repeats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -457,7 +457,7 @@ impl Drop for InFlight {
     }
 }
 
-/// Whether a status speaks of the server rather than of the request.
+/// Returns whether a status speaks of the server rather than of the request.
 fn is_error(status: StatusCode) -> bool {
     matches!(
         status,
@@ -469,7 +469,7 @@ fn is_error(status: StatusCode) -> bool {
 }
 
 impl UpstreamSettings {
-    /// Whether weights are learned from response times.
+    /// Returns whether weights are learned from response times.
     pub(super) fn learns_response_times(&self) -> bool {
         self.pool.learning.is_some_and(|learning| learning.source == LearningSource::ResponseTime)
     }

@@ -76,8 +76,8 @@ impl Hook {
 /// The driver of pairs of virtual interfaces.
 const PAIR: &str = "veth";
 
-/// Whether it is the driver that refuses: what drivers say to an MTU, an offload, a number of queues or a program they
-/// cannot have.
+/// Returns whether it is the driver that refuses: what drivers say to an MTU, an offload, a number of queues
+/// or a program they cannot have.
 pub(super) fn is_drivers(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::ENOSPC))
 }

@@ -197,7 +197,7 @@ impl KernelGate {
         Ok(gate)
     }
 
-    /// Whether buckets, counters and keys are those of the gate before ([`KernelGate::load_pinned`]).
+    /// Returns whether buckets, counters and keys are those of the gate before ([`KernelGate::load_pinned`]).
     #[must_use]
     pub fn took_over(&self) -> bool {
         self.took_over

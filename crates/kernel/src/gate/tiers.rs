@@ -69,7 +69,7 @@ impl Tiers {
         Ok(tiers)
     }
 
-    /// Whether everything is let in.
+    /// Returns whether everything is let in.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.count == 0

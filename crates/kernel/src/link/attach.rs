@@ -29,7 +29,7 @@ pub struct LinkAttachment {
 }
 
 impl LinkAttachment {
-    /// Whether the interface is still there, and the classifier at it. A system call.
+    /// Returns whether the interface is still there, and the classifier at it. A system call.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.link.tcx_interface().is_some()

@@ -55,7 +55,8 @@ impl Drop for Link {
 }
 
 impl Attachment {
-    /// Whether the observer stays, unread, when this process is killed: so on kernels before Linux 6.6.
+    /// Returns whether the observer stays, unread, when this process is killed: so on kernels before Linux
+    /// 6.6.
     #[must_use]
     pub fn outlives_its_process(&self) -> bool {
         matches!(self.bound, Bound::Filters(_))

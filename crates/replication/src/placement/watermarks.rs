@@ -45,7 +45,7 @@ impl Overload {
         self.0
     }
 
-    /// Whether it was overloaded at the last update.
+    /// Returns whether it was overloaded at the last update.
     #[must_use]
     pub fn is_overloaded(self) -> bool {
         self.0

@@ -115,7 +115,7 @@ impl OutCause {
     /// All of them, in the order of their discriminants.
     pub const ALL: [Self; 4] = [Self::Unreachable, Self::Sick, Self::Reset, Self::Outlier];
 
-    /// Whether a share of the servers bounds it.
+    /// Returns whether a share of the servers bounds it.
     #[must_use]
     pub fn is_judgement(self) -> bool {
         matches!(self, Self::Reset | Self::Outlier)
@@ -145,7 +145,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether one more server may be left out by judgement.
+    /// Returns whether one more server may be left out by judgement.
     #[must_use]
     pub fn allows_judgement(&self, part_max: f64) -> bool {
         self.usable > 0 && (self.judged + 1) as f64 <= part_max * self.servers as f64
@@ -281,7 +281,7 @@ impl Ejection {
         }
     }
 
-    /// Whether the server is left out.
+    /// Returns whether the server is left out.
     #[must_use]
     pub fn is_ejected(&self, now: Instant) -> bool {
         self.cause(now).is_some()
@@ -299,13 +299,13 @@ impl Ejection {
         self.returned_at
     }
 
-    /// Whether an answer would change anything: lets a caller skip [`succeeded`](Self::succeeded).
+    /// Returns whether an answer would change anything: lets a caller skip [`succeeded`](Self::succeeded).
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
         self.failures > 0 || self.is_on_trial || self.out.is_some()
     }
 
-    /// Whether a probe now would tell something that requests do not.
+    /// Returns whether a probe now would tell something that requests do not.
     #[must_use]
     pub fn wants_probe(&self) -> bool {
         self.failures > 0 || self.failed_probes > 0 || self.out.is_some()

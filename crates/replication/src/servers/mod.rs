@@ -133,7 +133,7 @@ impl ServerTable {
         self.servers.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
@@ -235,7 +235,7 @@ impl ServerTable {
         self.servers.get(usize::from(server)).and_then(|it| it.reported_at)
     }
 
-    /// Whether the server may get requests: neither silent nor ejected.
+    /// Returns whether the server may get requests: neither silent nor ejected.
     #[must_use]
     pub fn is_usable(&self, now: Instant, server: ServerIndex) -> bool {
         let known = self.servers.get(usize::from(server));

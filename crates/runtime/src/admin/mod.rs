@@ -126,7 +126,7 @@ async fn answer(
     Ok(response.map(|body| axum::body::Body::new(asking.until_sent(body))))
 }
 
-/// Whether all lines of `Host` are known; HTTP/1.0 may have none, and browsers do not speak that.
+/// Returns whether all lines of `Host` are known; HTTP/1.0 may have none, and browsers do not speak that.
 fn is_host_known(fields: &HeaderMap, hosts: &[String]) -> bool {
     fields.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(|host| is_known(host, hosts)))
 }

@@ -117,7 +117,7 @@ impl<Companion> GuardedInterfaces<Companion> {
         self.programs().for_each(|programs| programs.gate.stays_when_dropped = true);
     }
 
-    /// Whether gates are pinned, so that they can be left.
+    /// Returns whether gates are pinned, so that they can be left.
     #[must_use]
     pub fn are_pinned(&self) -> bool {
         self.pins.is_some()
@@ -230,8 +230,8 @@ impl Drop for Standing {
     }
 }
 
-/// Whether what was asked for cannot be had as things are (no such interface, too few rights, a pin that is none): trying
-/// again without a change will not help.
+/// Returns whether what was asked for cannot be had as things are (no such interface, too few rights, a pin
+/// that is none): trying again without a change will not help.
 #[must_use]
 pub fn is_configuration(error: &AttachError) -> bool {
     match error {

@@ -20,7 +20,8 @@ impl Inheritance {
         Self { until: now + LOOKS_FOR }
     }
 
-    /// Whether the plan that was taken over stays: these have no ceiling, and it is too early to know that none is needed.
+    /// Returns whether the plan that was taken over stays: these have no ceiling, and it is too early to know
+    /// that none is needed.
     #[must_use]
     pub fn stays(self, now: Instant, gate: &KernelGate, plans: &[ServicePlan]) -> bool {
         gate.inherited().is_some() && self.is_early(now, plans)

@@ -81,7 +81,7 @@ pub struct ClassNews<'a> {
     pub usual_us: u32,
     /// Revenue of one request.
     pub revenue: f64,
-    /// Whether its queue stands: it is kept short, because it evens out nothing.
+    /// True if its queue stands: it is kept short, because it evens out nothing.
     pub queue_stands: bool,
 }
 

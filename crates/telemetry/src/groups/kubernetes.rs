@@ -34,7 +34,7 @@ pub struct PolicyFigures {
     pub desired: Option<u32>,
     /// Pods that are ready.
     pub ready: Option<u32>,
-    /// Whether it sets replicas.
+    /// True if it sets replicas.
     pub is_active: bool,
     /// Gateways that answered.
     pub gateways: Option<usize>,
@@ -52,7 +52,7 @@ impl KubernetesMetrics {
         self.is_leading.store(is_leading, Ordering::Relaxed);
     }
 
-    /// Whether the cluster was read at least once.
+    /// Returns whether the cluster was read at least once.
     #[must_use]
     pub fn has_read(&self) -> bool {
         self.readings.value(Outcome::Ok) > 0

@@ -63,7 +63,7 @@ pub(crate) fn fingerprint<P: Field>(plan: &P) -> u32 {
     Hasher64::new(0, 0).hash(&[&bytes]) as u32
 }
 
-/// Whether two plans order the same, by the same rule.
+/// Returns whether two plans order the same, by the same rule.
 pub(crate) fn orders_same(one: &flash_crowd::Plan, other: &flash_crowd::Plan) -> bool {
     let why =
         |plan: &flash_crowd::Plan| (plan.explanation.mode, plan.explanation.cause, plan.explanation.rule);

@@ -38,7 +38,7 @@ struct Half {
     behind_id: &'static str,
     subjects: Vec<Subject>,
     figures_named: fn(&str) -> [String; 2],
-    /// Whether it names what is measured elsewhere.
+    /// True if it names what is measured elsewhere.
     names_elsewhere: bool,
 }
 

@@ -100,7 +100,8 @@ pub(crate) enum Claim {
 }
 
 impl Row {
-    /// Whether a judged row is within its tolerance with every seed; none for those that are only shown.
+    /// Returns whether a judged row is within its tolerance with every seed; none for those that are only
+    /// shown.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
         let (mode, tolerance) = match &self.rule {
@@ -180,7 +181,7 @@ impl Shape {
         Self { what: what.into(), criteria: criteria.into_iter().collect() }
     }
 
-    /// Whether it holds with every seed.
+    /// Returns whether it holds with every seed.
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.criteria.is_empty() && self.criteria.iter().all(Criterion::holds)

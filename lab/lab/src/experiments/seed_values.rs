@@ -200,7 +200,7 @@ impl Criterion {
         Self { quantity: quantity.into(), ..self }
     }
 
-    /// Whether it holds with every seed, of which there is one at least.
+    /// Returns whether it holds with every seed, of which there is one at least.
     #[must_use]
     pub fn holds(&self) -> bool {
         let mut values = self.values.0.values();

@@ -90,7 +90,7 @@ impl Scope {
 }
 
 impl Range {
-    /// Whether the value lies in it; no number does not.
+    /// Returns whether the value lies in it; no number does not.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.0.iter().all(|(operator, bound)| operator.holds(value, *bound))

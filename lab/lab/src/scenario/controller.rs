@@ -72,7 +72,7 @@ impl ControllerFile {
 }
 
 impl ControllerMode {
-    /// Whether fairness among clients is one of its rules.
+    /// Returns whether fairness among clients is one of its rules.
     pub(crate) fn compares_clients(self) -> bool {
         self == Self::Default
     }

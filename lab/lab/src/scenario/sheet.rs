@@ -49,7 +49,7 @@ impl Sheet {
         Self { lines }
     }
 
-    /// Whether every range is met.
+    /// Returns whether every range is met.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.lines.iter().all(|line| line.is_ok() != Some(false))
@@ -62,7 +62,8 @@ impl Sheet {
 }
 
 impl Line {
-    /// Whether the mean lies in the accepted range, if there is one. A mean that could not be measured does not.
+    /// Returns whether the mean lies in the accepted range, if there is one. A mean that could not be
+    /// measured does not.
     #[must_use]
     pub fn is_ok(&self) -> Option<bool> {
         let range = self.accepted.as_ref()?;

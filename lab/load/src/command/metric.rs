@@ -55,7 +55,7 @@ impl Metric {
         }
     }
 
-    /// Whether a class has it too.
+    /// Returns whether a class has it too.
     pub(super) fn is_of_classes(self) -> bool {
         matches!(self, Self::Ledger(_) | Self::Point(..))
     }

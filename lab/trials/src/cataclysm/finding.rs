@@ -62,7 +62,7 @@ pub struct Value {
 pub struct Condition {
     /// The condition, in words.
     pub what: String,
-    /// Whether it does.
+    /// True if it does.
     pub holds: bool,
 }
 

@@ -102,7 +102,7 @@ impl Run {
         self.refused_s.map(|[first, last]| [first - begun, last - ended])
     }
 
-    /// Whether both bars are met.
+    /// Returns whether both bars are met.
     #[must_use]
     pub fn is_in_time(&self) -> bool {
         self.delays_s().is_some_and(|[first, last]| first <= REFUSED_WITHIN_S && last <= FORGOTTEN_WITHIN_S)

@@ -203,7 +203,8 @@ impl Origin {
         }
     }
 
-    /// Whether its crowd is bounded by its core. The others wait only, and their crowd is a step that they carry.
+    /// Returns whether its crowd is bounded by its core. The others wait only, and their crowd is a step that
+    /// they carry.
     #[must_use]
     pub const fn is_work(self) -> bool {
         !matches!(self, Self::Api | Self::Model)

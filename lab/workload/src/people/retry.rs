@@ -112,7 +112,7 @@ impl Failures {
     /// All of them.
     pub const ANY: Self = Self { refused: true, timed_out: true, broken: true };
 
-    /// Whether this failure is among them.
+    /// Returns whether this failure is among them.
     #[must_use]
     pub fn contains(&self, failure: Failure) -> bool {
         match failure {

@@ -106,7 +106,7 @@ pub(super) fn checked_size(field: &[u8]) -> Result<Option<u64>, Flaw<'_>> {
     number.map(Some).ok_or(Defect::BadSize.at(field))
 }
 
-/// Whether this is the status of an answer: three digits.
+/// Returns whether this is the status of an answer: three digits.
 pub(super) fn is_status(field: &[u8]) -> bool {
     field.len() == 3 && field.iter().all(u8::is_ascii_digit)
 }

@@ -137,7 +137,7 @@ impl Scene {
         self.testbed.inside(ROUTER, work)
     }
 
-    /// Whether a program stands before the interface.
+    /// Returns whether a program stands before the interface.
     pub(crate) fn is_guarded(&self) -> bool {
         self.ip(&["link", "show", CLIENTS]).contains("prog/xdp")
     }

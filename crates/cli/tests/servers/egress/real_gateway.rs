@@ -18,7 +18,7 @@ const WITHIN: Duration = Duration::from_secs(120);
 /// Of what the crowd asked for, the part that may be refused at the gateway. It is below 1 % unless the machine keeps the origin from its work.
 const REFUSED_AT_NODE_MAX: f64 = 0.1;
 
-/// Whether this build's gateway asks the nodes in front of it for less.
+/// Returns whether this build's gateway asks the nodes in front of it for less.
 fn gateway_gives_feedback() -> bool {
     let directory = TempDir::new().expect("a directory");
     let config = "upstream.urls = [\"http://127.0.0.1:1\"]\nfeedback.enabled = true\n";

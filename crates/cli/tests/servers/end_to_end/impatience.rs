@@ -51,7 +51,7 @@ fn slowest(visitor: &mut Visitor) -> String {
     targets.max_by_key(retry_after_s).expect("some")
 }
 
-/// Whether a new connection from there is answered.
+/// Returns whether a new connection from there is answered.
 fn is_answered(gateway: &Gateway) -> bool {
     Visitor::new(HASTY, gateway.address(), "").ask("/").is_some()
 }

@@ -105,7 +105,7 @@ fn install(plane: &ControlPlane, helm: &Path) {
     }
 }
 
-/// Whether the gateway has a share of a limit that two divide.
+/// Returns whether the gateway has a share of a limit that two divide.
 fn shares(gateway: IpAddr) -> bool {
     let Ok(mut client) = Client::try_connect(SocketAddr::new(gateway, 9900)) else { return false };
     let asked = client.try_send("GET /status HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");

@@ -73,14 +73,14 @@ impl ClassRules {
         })
     }
 
-    /// Whether there is no rule, so that every request fits.
+    /// Returns whether there is no rule, so that every request fits.
     #[must_use]
     pub fn are_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether every request that fits `other` surely fits these, too. An unsure case (two key files that may hold the
-    /// same keys) is taken for different.
+    /// Returns whether every request that fits `other` surely fits these, too. An unsure case (two key files
+    /// that may hold the same keys) is taken for different.
     pub(super) fn cover(&self, other: &Self) -> bool {
         list_covers(&self.hosts, &other.hosts, Glob::covers)
             && list_covers(&self.paths, &other.paths, Glob::covers)

@@ -49,7 +49,8 @@ pub(super) fn verdict(judged: &Judged<'_>) -> String {
     }
 }
 
-/// Whether a line is for people: all of the whole run and of the network, and the most telling of windows and classes.
+/// Returns whether a line is for people: all of the whole run and of the network, and the most telling of
+/// windows and classes.
 pub(super) fn is_shown(line: &Line) -> bool {
     let is_of_people = matches!(line.scope, Scope::Window(_) | Scope::Class(_));
     !is_of_people || line.accepted.is_some() || OF_PARTS.contains(&line.statistic.name)

@@ -152,7 +152,7 @@ impl Record {
         from_onset.zip(0u32..).find(|(second, _)| lossy(second)).map(|(_, at)| f64::from(at))
     }
 
-    /// Whether a limit was in force before the crowd.
+    /// Returns whether a limit was in force before the crowd.
     pub(super) fn alarmed_early(&self, onset_s: u64) -> bool {
         self.decisions.iter().any(|it| it.at_s <= onset_s as f64 && it.limit_per_s.is_some())
     }

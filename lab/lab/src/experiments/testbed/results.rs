@@ -19,7 +19,7 @@ impl Results {
         self.records.push((run, record));
     }
 
-    /// Whether a run was made already.
+    /// Returns whether a run was made already.
     #[must_use]
     pub fn has(&self, run: &Run) -> bool {
         self.records.iter().any(|(made, _)| made == run)

@@ -112,7 +112,7 @@ pub enum Protection {
         mode: &'static str,
         /// T, in our seconds.
         interval_s: u64,
-        /// Whether only the hot spot is limited.
+        /// True if only the hot spot is limited.
         hot_spots: bool,
     },
     /// A gate before the server that drops all new connections of the crowd and the second client while too many wait

@@ -89,7 +89,7 @@ fn added(chart: Chart, totals: &Tally, time: &Timeline) -> Chart {
     })
 }
 
-/// Whether any try had this outcome.
+/// Returns whether any try had this outcome.
 fn occurs((.., of): &Layer, tally: &Tally) -> bool {
     tally.series.iter().any(|second| of(second) > 0)
 }
