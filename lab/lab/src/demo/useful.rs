@@ -22,7 +22,7 @@ pub(crate) struct OriginTime {
     pub(crate) page_ms_before: Option<f64>,
     /// The same while the crowd was there.
     pub(crate) page_ms_during: Option<f64>,
-    /// Why there is no `useful`, if so.
+    /// Reason for a missing `useful`.
     pub(crate) useful_not_measured: Option<String>,
 }
 

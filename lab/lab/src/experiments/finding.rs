@@ -14,7 +14,7 @@ pub struct Finding {
     pub shapes: Vec<Shape>,
     /// Verdict of the rules on them.
     pub verdict: Verdict,
-    /// How the runs differ from the paper's: what was chosen, compressed or left out.
+    /// Differences between the runs and the paper's: choices, compressions and omissions.
     pub notes: Vec<String>,
     /// The numbers behind the chart, as CSV.
     pub csv: String,
@@ -31,11 +31,11 @@ pub struct Row {
     pub paper: Option<f64>,
     /// Ours, by mode, over the seeds.
     pub ours: BTreeMap<String, Spread>,
-    /// How ours is judged.
+    /// Rule by which our value is judged.
     pub rule: Rule,
 }
 
-/// How a row is judged.
+/// Rule by which a row is judged.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// With every seed this mode lies within this part of the paper's value (0.1: a tenth up or down).
@@ -74,7 +74,7 @@ pub enum Verdict {
     SameShape,
     /// At least one condition on the shape does not hold.
     Differs {
-        /// Which.
+        /// Names of these conditions.
         why: String,
     },
 }

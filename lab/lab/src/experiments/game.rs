@@ -182,8 +182,8 @@ impl Log {
 
 const MINUTES_OF_DAY: u32 = 24 * 60;
 
-/// Which minute of its day this is: `1998-06-10T15:30:00Z` is number 930. The date is left alone, as consecutive minutes
-/// lead through consecutive days.
+/// Minute of the day of a time stamp: `1998-06-10T15:30:00Z` is minute 930. The date is left alone, as
+/// consecutive minutes lead through consecutive days.
 fn minute_of_day(stamp: &str) -> Option<u32> {
     let (date, time) = stamp.split_once('T')?;
     let digits = |text: &str, many| text.len() == many && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! When people come, from what was written.
+//! Arrival processes, from what a scenario file says.
 
 use crate::scenario::file::{ArrivalsFile, Spread};
 use crate::scenario::problem::{Problem, within, wrong};

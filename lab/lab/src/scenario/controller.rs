@@ -77,7 +77,7 @@ impl ControllerMode {
         self == Self::Default
     }
 
-    /// Which rules decide about flash crowds.
+    /// Rules that decide about flash crowds.
     pub(crate) fn flash_crowd(self) -> FlashCrowdMode {
         match self {
             Self::Repaired | Self::Default => FlashCrowdMode::Repaired,

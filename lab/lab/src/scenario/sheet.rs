@@ -21,13 +21,13 @@ pub struct Sheet {
 pub struct Line {
     /// Scope of the value.
     pub scope: Scope,
-    /// Which it is.
+    /// Statistic of this line.
     pub statistic: &'static Statistic,
     /// Its value in each run; `None` where there was nothing to measure.
     pub values: Vec<Option<f64>>,
     /// Over all runs; `None` if any had nothing to measure.
     pub summary: Option<Summary>,
-    /// Where its mean has to lie.
+    /// Range in which its mean has to lie.
     pub accepted: Option<Range>,
 }
 

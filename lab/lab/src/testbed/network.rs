@@ -26,9 +26,9 @@ const BURST_BYTES: u32 = 2 * 1_514;
 #[derive(Debug)]
 pub(super) struct Network {
     pub(super) testbed: Testbed,
-    /// Where the server listens.
+    /// Listening address of the server.
     pub(super) target: SocketAddr,
-    /// Where the server beside it does.
+    /// Listening address of the server beside it.
     pub(super) neighbour: Option<SocketAddr>,
     /// The crowd's clients.
     #[cfg_attr(

@@ -19,7 +19,7 @@ pub(super) enum Standing {
 pub(super) struct ProtectionRecord {
     pub(super) decisions: Vec<Decision>,
     pub(super) router: Option<RouterCost>,
-    /// Why this may say little.
+    /// Reasons why this may say little.
     pub(super) doubts: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ struct RunProgress {
     events: u64,
 }
 
-/// How far all runs are.
+/// Progress of all runs.
 #[derive(Debug, Default)]
 struct Progress {
     /// Time reached and events of each run so far.

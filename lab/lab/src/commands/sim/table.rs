@@ -38,7 +38,7 @@ pub(super) fn heading(judged: &Judged<'_>) -> String {
     format!("{title}: {:.0} s, {which}", judged.scenario.length().as_secs_f64())
 }
 
-/// Whether all ranges are met.
+/// Verdict on the accepted ranges, in words.
 pub(super) fn verdict(judged: &Judged<'_>) -> String {
     let ranges = judged.sheet.lines.iter().filter(|line| line.accepted.is_some()).count();
     let missed = judged.sheet.missed().count();

@@ -117,7 +117,8 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, shapes, Claim::Shape, notes)
 }
 
-/// When it has this many servers for the first time, those that start included; not a number if never.
+/// Time at which it has this number of servers for the first time, those that start included; not a number if
+/// never.
 fn ordered_s(it: &ApplicationOutcome, servers: u32) -> f64 {
     let first: Option<&Order> = it.orders.iter().find(|order| order.servers >= servers);
     first.map_or(f64::NAN, |order| order.at.as_secs_f64())

@@ -113,7 +113,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, shapes, Claim::Shape, notes)
 }
 
-/// When there are this many sentries, seconds; not a number if never.
+/// Time at which there are at least `count` sentries, seconds; not a number if never.
 fn reaches(it: &Outcome, count: u32) -> f64 {
     let of = &it.applications[0].sentries;
     of.iter().find(|&&(_, sentries)| sentries >= count).map_or(f64::NAN, |&(at, _)| at.as_secs_f64())
@@ -124,7 +124,7 @@ fn high_s(it: &Outcome) -> f64 {
     high.count() as f64 * INTERVAL_S as f64
 }
 
-/// How busy each sentry is, by the beginning of each bin: at most always.
+/// Utilisation of each sentry, by the beginning of each bin: 1 at most.
 fn busy(it: &ApplicationOutcome) -> Vec<(f64, f64)> {
     let sentries_at = |second: f64| {
         let mut changes = it.sentries.iter().rev();

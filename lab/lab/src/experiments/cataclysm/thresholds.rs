@@ -27,7 +27,7 @@ const MODES: [(&str, Mode); 5] = [
     (QUICK, Mode::threshold(1, 950, true)),
     (OURS, Mode::Ours),
 ];
-/// When a class sends more.
+/// Seconds at which a class begins to send more.
 const RISES_S: [usize; 3] = [130, 195, 210];
 /// A threshold period and a bin.
 const AFTER_S: usize = 20;

@@ -31,7 +31,7 @@ pub(super) const PARTS: [f64; 20] = [
     0.99,
 ];
 
-/// How the server and its clients handle overload.
+/// Overload control of the server and its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Control {
     /// Not at all.

@@ -127,7 +127,7 @@ fn settled(outcome: &Outcome, interval_s: f64) -> Option<Range<f64>> {
     outcome.first_copy_s(QUIET_S as f64).map(|at_s| at_s.ceil() + 2.0 * interval_s..END_S)
 }
 
-/// How often the server with more than 1.2 times the mean is another one than before, by half seconds.
+/// Number of half seconds in which the server with more than 1.2 times the mean is another one than before.
 fn swings(outcome: &Outcome, seconds: &Range<f64>) -> f64 {
     let mut last = None;
     let mut changes = 0.0;

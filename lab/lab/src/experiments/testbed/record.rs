@@ -17,7 +17,7 @@ pub struct Record {
     pub people: BTreeMap<String, People>,
     /// Cost of the router, where there was one.
     pub router: Option<RouterCost>,
-    /// Why this run says little, if something of the machine was too slow.
+    /// Reasons why this run says little: parts of the machine that were too slow.
     pub doubts: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Second {
 /// One reading of the fastest tenth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fastest {
-    /// When it ended, seconds.
+    /// End, seconds.
     pub at_s: f64,
     /// Mean of the fastest tenth, kb/s.
     pub kbps: f64,
@@ -68,7 +68,7 @@ pub struct Fastest {
 /// Decision of the protection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// When it was seen, seconds.
+    /// Time of the observation, seconds.
     pub at_s: f64,
     /// The limit; none where everything passes.
     pub limit_per_s: Option<f64>,

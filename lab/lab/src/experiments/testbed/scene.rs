@@ -27,7 +27,7 @@ pub struct Scene {
     pub one_way: Duration,
     /// Server that the crowd asks.
     pub server: Server,
-    /// When people of the crowd come; quiet first.
+    /// Arrivals of the crowd; quiet first.
     pub arrivals: ArrivalProcess,
     /// Seconds of quiet.
     pub quiet_s: u64,

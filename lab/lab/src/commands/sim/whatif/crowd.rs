@@ -25,7 +25,7 @@ const SPREAD_S: f64 = 1.0;
 pub(super) struct Crowd {
     pub(super) classes: Vec<ClassModel>,
     pub(super) length: Duration,
-    /// When the people of each class come, and what they ask for.
+    /// Arrival times of each class's clients, and the documents they request.
     comings: Vec<Vec<(Duration, u32)>>,
 }
 
@@ -101,7 +101,7 @@ impl Crowd {
         Ok(crowd)
     }
 
-    /// When they come.
+    /// Schedule of all arrivals.
     ///
     /// # Errors
     /// None that a log can cause.
@@ -132,15 +132,16 @@ fn mean_bytes(recording: &Recording, asked_for: &[u32]) -> u64 {
     u64::try_from(sum / asked_for.len().max(1) as u128).unwrap_or(u64::MAX)
 }
 
-/// How the first service takes a document.
+/// Class and standing that the first service gives a document.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     policy_class: u8,
     standing: Standing,
 }
 
-/// How the first service takes each document, found by the gateway's own classifier. A log has neither hosts nor fields nor
-/// clients' networks or nodes in front, so only method and path decide; what is no request target takes the last class.
+/// Classification of each document by the first service, made by the gateway's own classifier. A log has
+/// neither hosts nor fields nor clients' networks or nodes in front, so only method and path decide; what is
+/// no request target takes the last class.
 fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken> {
     // Any key will do: hashes are not shown. A service alone has every host.
     let mut alone = config.clone();
