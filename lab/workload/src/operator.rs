@@ -1,4 +1,4 @@
-//! How a number is compared with a bound, as it is written.
+//! Comparison of a number with a bound, as it is written.
 
 /// An operator between a number and its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub(crate) struct Seen {
     pub(crate) has_share: bool,
 }
 
-/// When gateways report, and which of their answers count.
+/// Times at which gateways report, and the answers that count.
 #[derive(Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) measured_from: Instant,

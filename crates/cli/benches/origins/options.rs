@@ -7,7 +7,8 @@ pub(crate) fn text(name: &str) -> Option<String> {
     env::var_os(name).and_then(|text| text.into_string().ok())
 }
 
-/// Which of `all` the variable ONLY names by their keys, separated by commas: all without it, none for `none`.
+/// Subset of `all` that the variable ONLY names by their keys, separated by commas: all without it, none for
+/// `none`.
 ///
 /// # Errors
 /// A key that none of them has.

@@ -102,7 +102,7 @@ fn with_parts(mut facts: Value, a: &LoadResult, b: &LoadResult) -> Value {
     facts
 }
 
-/// Why the figures may differ for other reasons than the target.
+/// Reasons other than the target for which the figures may differ.
 fn doubts(a: &LoadResult, b: &LoadResult) -> Vec<String> {
     let mut doubts = Vec::new();
     for (name, result) in [("A", a), ("B", b)] {

@@ -1,4 +1,5 @@
-//! Whether Flashweir is the best in a row, and if not, where the rest went: from the numbers alone.
+//! Judgement of Flashweir in a row: the best or not, and if not, the destination of the rest, from the
+//! numbers alone.
 
 use super::{Cell, Column, Comparison, Row};
 use serde::Serialize;
@@ -19,9 +20,9 @@ pub struct Judgement {
     pub best_other: String,
     /// Its median.
     pub other: f64,
-    /// Which is better.
+    /// Verdict on the two.
     pub verdict: Verdict,
-    /// Where the rest went; absent where Flashweir is the best.
+    /// Destination of the rest; absent where Flashweir is the best.
     pub why: Option<String>,
 }
 
@@ -38,7 +39,7 @@ pub enum What {
     GoldInTime,
 }
 
-/// How a number compares.
+/// Result of comparing a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -49,7 +49,7 @@ pub struct Run {
     pub trace: String,
     /// The mean load that was wanted, over the capacity.
     pub load: f64,
-    /// Which stages decided.
+    /// Stages that decided.
     pub composition: Composition,
     /// Length, seconds.
     pub length_s: f64,

@@ -41,7 +41,7 @@ pub enum Phase {
     Loss,
 }
 
-/// How part of the capacity goes away.
+/// Way in which part of the capacity goes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Another program competes for the core.
@@ -210,7 +210,7 @@ impl Origin {
         !matches!(self, Self::Api | Self::Model)
     }
 
-    /// How its capacity shrinks in the last phase; `None` without that phase.
+    /// Loss of capacity in the last phase; `None` without that phase.
     #[must_use]
     pub const fn loss(self) -> Option<Loss> {
         match self {

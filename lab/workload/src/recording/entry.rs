@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// One request of a log. The identity of its client is never taken over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
-    /// When it came.
+    /// Time of arrival.
     pub(super) time: Stamp,
     pub(super) method: Cow<'a, [u8]>,
     pub(super) target: Target<'a>,
@@ -59,7 +59,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Why a line is no request, and the part of it at fault: never one that may name the client.
+/// Reason for which a line is no request, and the part of it at fault: never one that may name the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw<'a> {
     pub(super) defect: Defect,

@@ -97,7 +97,7 @@ fn told_service(service: &Service) -> String {
     format!("{:<10}{} ({hosts})\n", "service", service.name)
 }
 
-/// How a policy takes the request: `name` is what its class is called here.
+/// Writes how a policy classifies the request: `name` is the name of its class here.
 fn told_class(text: &mut String, name: &str, sentry: &Sentry, classes: &[Class], index: u8) {
     let index = usize::from(index);
     let class = &classes[index];

@@ -15,7 +15,7 @@ pub(crate) const SERVER: &str = "server";
 /// Everything a test needs.
 pub(crate) struct Scene {
     pub(crate) gateway: Gateway,
-    /// Where clients connect.
+    /// Address to which clients connect.
     pub(crate) address: SocketAddr,
     _origin: Origin,
     testbed: Testbed,

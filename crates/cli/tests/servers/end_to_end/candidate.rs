@@ -22,7 +22,7 @@ struct Crowd {
     refused: Vec<Message>,
 }
 
-/// Whether each request is let in, as long as the limit is what it is at a cold start.
+/// Decision about each request, while the limit is that of a cold start.
 const EXPECTED: [(&str, bool, usize); 4] =
     [("none", true, 8), ("none", false, 4), ("gold", true, 2), ("gold", false, 1)];
 

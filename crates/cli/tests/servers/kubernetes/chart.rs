@@ -24,7 +24,7 @@ const VALUES: [&str; 6] = [
 /// Two gateways, which share the limit; each on its pod's address, because all addresses are this node's.
 const SEVERAL: [&str; 4] = ["--set", "gateway.replicas=2", "--set", "gateway.bindAddress=$(POD_IP)"];
 
-/// Where `make helm` puts it.
+/// Path at which `make helm` puts it.
 fn helm(test: &str) -> Option<PathBuf> {
     let helm = tools().join("helm");
     if helm.exists() {

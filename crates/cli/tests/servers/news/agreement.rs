@@ -59,7 +59,7 @@ const CROWD_FOR: Duration = Duration::from_secs(10);
 /// Long enough for a ceiling to be released.
 const CALM_AGAIN_FOR: Duration = Duration::from_secs(7);
 const SEED: u64 = 3;
-/// How far the totals may differ, as a part of the simulator's.
+/// Maximum difference of the totals, as a part of the simulator's.
 const ADMITTED_WITHIN: f64 = 0.03;
 /// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two whose ratio is 2.4, three runs have the same one at times (see
 /// above). Both keep all workers busy.

@@ -16,7 +16,7 @@ const DAY: usize = 10;
 const HOUR: usize = 10;
 /// Length of the run that replays the hour. `make bench-composition` replays nine traces for longer.
 const SQUEEZED: Duration = Duration::from_secs(30);
-/// How busy the origin is on average.
+/// Mean utilisation of the origin.
 const UTILISATION: f64 = 0.5;
 
 /// After which the gateway knows what is usual.

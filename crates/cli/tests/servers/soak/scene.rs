@@ -26,7 +26,7 @@ const QUIET_MS: u64 = 600;
 const FILES_KEPT: usize = 64;
 /// Memory that it may keep: the allocator's, and what its tables have grown to.
 const BYTES_KEPT: u64 = 64 << 20;
-/// How long memory and files may take to come back.
+/// Time within which memory and files have to come back.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
 
 pub(crate) struct Scene {

@@ -1,4 +1,4 @@
-//! Which connection a request goes over: new, idle, replaced, bounded, from which address.
+//! Choice of the connection for a request: new, idle, replaced, bounded, from which address.
 
 use super::scripted::{OK, Seen, Server, Step, answer, write};
 use super::{Client, LONG, look_at_sockets, run};
