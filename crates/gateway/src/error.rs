@@ -1,4 +1,4 @@
-//! Why a gateway did not start, or did not stop cleanly.
+//! Errors of a gateway that did not start, or did not stop cleanly.
 
 use flashweir_http::listen::ListenError;
 use flashweir_http::tls::TlsError;
@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why [`run`](crate::run) failed. Each message says what and where.
+/// Error of [`run`](crate::run). Each message says what and where.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// A port for clients cannot be had.

@@ -127,7 +127,7 @@ impl ImpatientSources {
         }
     }
 
-    /// How often a source was not listed, or not watched, for want of room.
+    /// Number of times a source was not listed, or not watched, for want of room.
     pub(crate) fn overflows(&self) -> u64 {
         self.impatience.displaced() + self.unlisted.load(Relaxed)
     }

@@ -29,9 +29,9 @@ const FIELDS: usize = 8;
 pub(crate) struct Refusal {
     /// Names it.
     pub(crate) id: DecisionId,
-    /// Which limit refused.
+    /// Limit that refused.
     pub(crate) reason: Reason,
-    /// When to come back.
+    /// Time until the client may come back.
     pub(crate) retry_after: RetryAfter,
     /// The ceiling that was met, where it is a rate.
     pub(crate) ceiling: Option<Rate>,

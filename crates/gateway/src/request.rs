@@ -39,7 +39,7 @@ use tokio::task::spawn_local;
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 /// A refused request's body up to this size is taken in when it has arrived already, to keep the connection.
 const SMALL_BODY_BYTES: u64 = 16 << 10;
-/// How long the body of a refused HTTP/2 request may take to arrive; a round trip to anywhere is shorter.
+/// Time within which the body of a refused HTTP/2 request has to arrive; a round trip to anywhere is shorter.
 const LATE_BODY_WAIT: Duration = Duration::from_secs(1);
 
 /// Answers one request. Never fails: every error has an answer.

@@ -179,7 +179,7 @@ fn blamed(shared: &Shared) -> Option<String> {
     known.rev().max_by_key(|(_, reasons)| *reasons).map(|(service, _)| service.name.clone())
 }
 
-/// Why load is as it is, in a sentence or two.
+/// Cause of the present load, in a sentence or two.
 fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>) -> String {
     let cause = match verdict.cause {
         LoadCause::TooFewSamples => "Too few responses came back to judge by, and no request is refused.",

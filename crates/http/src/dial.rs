@@ -20,10 +20,10 @@ use tokio::time::{Instant, timeout};
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Addresses of one answer that are tried: with the delay more than most connect timeouts have time for.
 const ADDRESSES_MAX: usize = 16;
-/// How long a connection waits for the resolver while an older answer is at hand. RFC 8767 §5 names 1.8 s for resolvers, whose
-/// clients wait longer than ours.
+/// Time that a connection waits for the resolver while an older answer is at hand. RFC 8767 §5 names 1.8 s
+/// for resolvers, whose clients wait longer than ours.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long an answer is kept: the lower end of RFC 8767 §5.
+/// Lifetime of a kept answer: the lower end of RFC 8767 §5.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A host and port, with the latest answer of the resolver. Shared by all workers.

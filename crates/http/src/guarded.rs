@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Which HTTP a connection speaks.
+/// HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1 and HTTP/1.0.
@@ -62,7 +62,7 @@ pub struct Guarded<Io> {
     is_flushed: bool,
     /// Rest of the interim responses, or of the answer to a refused head, that is being written.
     own_left: Vec<u8>,
-    /// Where clients that end their half of the connection are answered.
+    /// Holder of connections whose clients have ended their half.
     ends: Option<EndHolder>,
 }
 
@@ -79,14 +79,14 @@ struct Refused {
 const SNIFF_BYTES: usize = 2_048;
 
 impl GuardHandle {
-    /// Where the client is between two requests' bytes; always [`ReadPhase::Idle`] in a tunnel, and never
+    /// Phase of the client between two requests' bytes; always [`ReadPhase::Idle`] in a tunnel, and never
     /// [`ReadPhase::ReadingBody`] in HTTP/2, where bodies and heads share the connection.
     #[must_use]
     pub fn phase(&self) -> ReadPhase {
         self.0.phase.get()
     }
 
-    /// When the head being read began; meaningful while the phase is [`ReadPhase::ReadingHead`].
+    /// Time at which the head being read began; meaningful while the phase is [`ReadPhase::ReadingHead`].
     #[must_use]
     pub fn head_since(&self) -> Instant {
         self.0.head_since.get()

@@ -21,7 +21,7 @@ const CONTINUATION: u8 = 9;
 pub(crate) struct FrameBudget {
     debt: u64,
     sent_bytes: usize,
-    /// When the debt last leaked, since the connection began.
+    /// Time at which the debt last leaked, since the connection began.
     leaked_at: Duration,
 }
 

@@ -23,7 +23,7 @@ const END_HEADERS: u8 = 4;
 /// An error code of RFC 9113 §7.
 const ENHANCE_YOUR_CALM: u8 = 11;
 
-/// Where one connection stands among its frames.
+/// Position of one connection among its frames.
 #[derive(Debug)]
 pub(crate) struct FrameWatch {
     preface_left: usize,

@@ -59,7 +59,7 @@ pub struct InterimCounts {
     pub dropped: u64,
 }
 
-/// How an origin that was asked whether it wants the body took that.
+/// Answer of an origin that was asked whether it wants the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectationEnd {
     /// It wanted the body.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut};
 
-/// Why a program does not run in this kernel.
+/// Reason for which a program does not run in this kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Too few rights.

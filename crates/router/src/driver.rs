@@ -90,7 +90,7 @@ impl Driver {
         &self.outlet.config
     }
 
-    /// When there is next something to do.
+    /// Time of the next work.
     pub(crate) fn due_at(&self) -> Instant {
         self.plan_at.min(self.beaten_at + BEAT_INTERVAL)
     }

@@ -1,4 +1,4 @@
-//! Why a router did not start, or stopped.
+//! Errors of a router that did not start, or stopped.
 
 use crate::places::PROTECTED_MOST;
 use flashweir_kernel::LoadError;
@@ -8,7 +8,7 @@ use flashweir_runtime::kernel::is_configuration;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why [`run`](crate::run) failed. Each message says what and where; the network is as it was.
+/// Error of [`run`](crate::run). Each message says what and where; the network is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterError {
     /// The kernel does not take the programs, or does not tell what they counted.

@@ -1,4 +1,4 @@
-//! Whether an interface is there and carries anything.
+//! Check that an interface is there and carries anything.
 
 use crate::error::RouterError;
 use flashweir_kernel::gate::AttachError;

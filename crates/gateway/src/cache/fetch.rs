@@ -47,7 +47,7 @@ pub(crate) struct Job {
     pub(crate) is_conditional: bool,
     /// The leader of the flight, if this fetch is one.
     pub(crate) leader: Option<Leader>,
-    /// When invalidations were last counted, if it is none.
+    /// Count of invalidations at the beginning of a fetch that is no flight.
     pub(crate) purge_mark: u64,
 }
 

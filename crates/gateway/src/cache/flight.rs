@@ -24,7 +24,7 @@ pub(crate) struct Flight {
     is_fetching: AtomicBool,
 }
 
-/// How a flight ended.
+/// End of a flight.
 #[derive(Clone, Debug)]
 pub(crate) enum Landed {
     /// With a response for all whose requests select it.

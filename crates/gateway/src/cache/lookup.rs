@@ -26,7 +26,7 @@ pub(crate) enum Lookup {
 /// A request that the cache could answer and has no response for.
 #[derive(Clone, Debug)]
 pub(crate) struct Miss {
-    /// Which roles the request may take in the cache.
+    /// Roles that the request may take in the cache.
     pub(crate) part: RequestPart,
     /// The key's hash.
     pub(crate) hash: u64,

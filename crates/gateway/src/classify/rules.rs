@@ -1,4 +1,4 @@
-//! Whether a class's rules hold for a request: compares and looks up, allocates nothing.
+//! Test whether a class's rules hold for a request: compares and looks up, allocates nothing.
 
 use flashweir_config::{ApiKeys, ClassRules, FieldRule, KeyPlace};
 use http::header::{AUTHORIZATION, COOKIE};

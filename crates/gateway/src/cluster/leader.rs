@@ -11,7 +11,7 @@ use flashweir_provisioning::shares::{LeaderError, ServiceBroadcast, ServiceLeade
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Why a report is not counted.
+/// Reason for which a report is not counted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {
     #[error("a report that was counted already, or is older than one")]

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// Interval between two plans of the ladder, and between two refreshes of the feedback sent (ALGORITHMS §5.2).
 const REFRESH: Duration = Duration::from_millis(100);
-/// How long a message holds: several responses to any sender that sends at all may be lost.
+/// Lifetime of a message: several responses to any sender that sends at all may be lost.
 const TTL: Duration = Duration::from_secs(2);
 /// A node in front that has sent nothing for this long is notified by datagrams, and again after this time: several within the time to
 /// live.
@@ -74,7 +74,7 @@ struct SenderState {
     name: Arc<str>,
     address: Option<IpAddr>,
     judged: Option<Judged>,
-    /// When it last sent something, or was sent a datagram.
+    /// Time at which it last sent something, or was sent a datagram.
     told_at: Instant,
     /// Requests of the limited ranks, and those of them beyond the share, averaged.
     limited: f64,

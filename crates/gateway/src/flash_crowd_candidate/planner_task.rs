@@ -55,7 +55,7 @@ impl PlannedCandidate {
         }
     }
 
-    /// When its planner is next to be evaluated.
+    /// Time of its planner's next evaluation.
     pub(crate) fn next_plan_at(&self) -> Option<Instant> {
         self.planner_loop.next_plan_at()
     }

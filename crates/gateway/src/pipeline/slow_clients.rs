@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Yielding {
     place: RefCell<Option<Place>>,
-    /// When the client was last handed a part, unless it has asked for the next one since; and how the request has ended
-    /// for the origin, which did its work, if the client never does.
+    /// Time at which the client was last handed a part, unless it has asked for the next one since; and how
+    /// the request has ended for the origin, which did its work, if the client never does.
     handed: Cell<Option<(Instant, Outcome)>>,
     /// Since when the client has owed a part, unless it does not.
     owes_since: Cell<Option<Instant>>,

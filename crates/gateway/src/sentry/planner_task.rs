@@ -52,7 +52,7 @@ pub(crate) struct SentryStation {
 struct Service {
     planner_loop: PlannerLoop<SentryPlanner>,
     outlet: ServiceOutlet,
-    /// Which workers have reported since the last plan.
+    /// Workers that have reported since the last plan.
     heard: Vec<bool>,
     /// True if the samples since the last plan showed any request that arrived, is at the origin or is
     /// queued.
@@ -61,11 +61,11 @@ struct Service {
     put_off_since: Option<Instant>,
 }
 
-/// Where a service's plans go and its planner comes from.
+/// Publishes a service's plans and builds its planner.
 struct ServiceOutlet {
     shared: Arc<Shared>,
     sentry: Arc<Sentry>,
-    /// Where its classes are counted.
+    /// Slots of the counters of its classes.
     slots: Vec<ClassSlot>,
     /// A policy that is compared with this one.
     candidate: Option<PlannedCandidate>,
@@ -74,7 +74,7 @@ struct ServiceOutlet {
     datagrams_out: Outbox,
     /// Counts of each class since the last plan.
     counts: Vec<ClassCounts>,
-    /// Where requests wait.
+    /// Workers at which requests wait.
     waiting_at: Vec<usize>,
 }
 

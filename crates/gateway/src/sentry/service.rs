@@ -43,7 +43,7 @@ pub(crate) struct Names {
     pub(crate) classes: Vec<String>,
 }
 
-/// How other threads get a worker's attention.
+/// Means by which other threads wake a worker.
 #[derive(Debug, Default)]
 struct Bell {
     rung: Notify,
@@ -85,7 +85,7 @@ impl Sentry {
         }
     }
 
-    /// How long the oldest of a class has waited, at any worker; zero if none of it waits.
+    /// Waiting time of the oldest of a class, at any worker; zero if none of it waits.
     pub(super) fn oldest_held(&self, now: Instant, class: usize) -> Duration {
         let since = self.oldest_since.get(class).filter(|_| self.common.held(class) > 0);
         since.map_or(Duration::ZERO, |since| {

@@ -37,7 +37,7 @@ pub(crate) struct UploadRoom {
     looked_at: Cell<Instant>,
 }
 
-/// Which upstream connections an upload holds one of.
+/// Pool of upstream connections of which an upload holds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HoldOptions {
     /// The service's number.
@@ -58,7 +58,7 @@ pub(crate) struct UploadTicket {
 struct Upload {
     client: u64,
     phase: Phase,
-    /// When it is too late, if that is so.
+    /// Deadline, if there is one.
     until: Option<Instant>,
     received: Cell<u64>,
     waited: Cell<Duration>,
@@ -273,7 +273,7 @@ impl UploadTicket {
         }
     }
 
-    /// Why it has to end, if it has.
+    /// Reason for which it has to end, if it has to.
     pub(super) fn cut(&self) -> Option<UploadCut> {
         self.upload.cut.get()
     }

@@ -1,4 +1,4 @@
-//! When an upstream closes connections, learned from those it closed.
+//! Habits of an upstream that closes connections, learned from those it closed.
 //!
 //! Servers close a connection that has been idle for some seconds, or that has given some number of answers, and most don't announce
 //! it (RFC 9112 §9.3 and §9.5 let them). A request that is sent just then is lost, and if it may not be repeated, fails. So the pool
@@ -24,7 +24,7 @@ const ANSWER_TIMES: u32 = 3;
 const IDLE_MIN: Duration = Duration::from_millis(5);
 /// A close within this time after an answer belongs to the answer.
 const PROMPT: Duration = Duration::from_millis(100);
-/// How long a habit holds after it was last observed.
+/// Time for which a habit holds after it was last observed.
 const LEARNED_FOR: Duration = Duration::from_secs(300);
 
 /// A connection that the upstream has closed.

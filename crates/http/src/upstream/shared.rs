@@ -46,11 +46,11 @@ pub struct UpstreamSettings {
     pub pool_idle_timeout: Duration,
     /// PEM file with the certificates that sign the upstreams'; `None` trusts the system's.
     pub ca_file: Option<PathBuf>,
-    /// When an upstream is left out, how it returns, and what weights are learned from.
+    /// Settings of the pool: ejection of upstreams, their return, and the learning of weights.
     pub pool: PoolSettings,
 }
 
-/// Why upstream settings cannot be used.
+/// Reason for which upstream settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamSettingsError {
     /// There is no address, or there are too many.
@@ -102,9 +102,9 @@ pub struct UpstreamStatus {
     pub address: String,
     /// Requests and tunnels under way, of all workers.
     pub in_flight: usize,
-    /// Why it is left out; none while it is in service.
+    /// Cause for which it is left out; none while it is in service.
     pub out_because: Option<OutCause>,
-    /// How much of the load it should get beside the others, in 1/1024 of an ordinary server's.
+    /// Share of the load that it should get beside the others, in 1/1024 of an ordinary server's.
     pub share: u32,
 }
 
@@ -255,7 +255,7 @@ impl UpstreamShared {
         self.states.iter().map(|state| state.in_flight() as usize).sum()
     }
 
-    /// How often upstreams were left out, and returned.
+    /// Counts of upstreams left out, and returned.
     #[must_use]
     pub fn events(&self) -> PoolEvents {
         self.with_pool(|pool| pool.events())

@@ -411,7 +411,7 @@ impl KernelGate {
         self.program.run(PROGRAM, frame, times)
     }
 
-    /// Where services listen, with each one's place and the rank of its port.
+    /// Endpoints of the services, with each one's place and the rank of its port.
     fn endpoints(&self) -> Vec<(Endpoint, u32)> {
         let of_service = |(service, index): (&Service, u32)| -> Vec<_> {
             let value = |at: &SocketAddr| abi::place(index, self.ranks.of_port(at.port()));

@@ -72,7 +72,7 @@ impl Attachment {
     }
 }
 
-/// Why the observer does not stand at an interface.
+/// Reason for which the observer does not stand at an interface.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// No such interface.

@@ -37,7 +37,7 @@ struct Taken {
 pub(super) struct Connection {
     places: Arc<Places>,
     number: u64,
-    /// When the request under way came.
+    /// Arrival of the request under way.
     asked: Arc<Mutex<Option<Instant>>>,
 }
 

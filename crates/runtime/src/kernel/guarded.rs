@@ -26,7 +26,7 @@ pub struct GuardedInterfaces<Companion> {
 pub struct InterfaceState {
     /// As configured.
     pub name: String,
-    /// Where its gate stands; none while the interface is gone.
+    /// Hook of its gate; none while the interface is gone.
     pub hook: Option<Hook>,
 }
 
@@ -34,7 +34,7 @@ pub struct InterfaceState {
 struct Guarded<Companion> {
     name: String,
     programs: Option<Programs<Companion>>,
-    /// Why it is not guarded, as last logged: the same reason is not logged every second.
+    /// Reason for which it is not guarded, as last logged: the same reason is not logged every second.
     logged_reason: String,
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct ClassFigures {
 /// Counts and plan of one class since the last time.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassNews<'a> {
-    /// Which one.
+    /// Slot of the class.
     pub slot: ClassSlot,
     /// Its counts, of all gates together.
     pub counts: &'a ClassCounts,
@@ -86,7 +86,8 @@ pub struct ClassNews<'a> {
 }
 
 impl ControlMetrics {
-    /// Where this class of this service is counted. Names from a configuration; the same names give the same slot.
+    /// Slot of the counters of this class of this service. Names from a configuration; the same names give
+    /// the same slot.
     pub fn class_slot(&self, service: &str, class: &str) -> ClassSlot {
         ClassSlot(self.classes.slot(service, class))
     }

@@ -47,7 +47,7 @@ pub struct PolicyFigures {
 }
 
 impl KubernetesMetrics {
-    /// Whether this copy leads.
+    /// Sets whether this copy leads.
     pub fn set_leading(&self, is_leading: bool) {
         self.is_leading.store(is_leading, Ordering::Relaxed);
     }

@@ -86,7 +86,7 @@ impl MetricGroup for WorkersGroup {
 }
 
 impl ControlMetrics {
-    /// Whether the gateway takes no new work.
+    /// Sets whether the gateway takes no new work.
     pub fn set_draining(&self, draining: bool) {
         self.draining.store(draining, Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ impl ControlMetrics {
 }
 
 labels! {
-    /// How something that may fail ended.
+    /// Outcome of an action that may fail.
     Outcome, "outcome" {
         /// Done.
         Ok => "ok",

@@ -4,14 +4,14 @@ use crate::field::Field;
 use flashweir_admission::{flash_crowd, sentry};
 use flashweir_core::{Hasher64, Instant};
 
-/// Which planner of a recording.
+/// Planner of a recording, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream(pub u16);
 
 /// Event of one planner at one time.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// When.
+    /// Time of the record.
     pub at: Instant,
     /// To which planner.
     pub stream: Stream,

@@ -1,4 +1,4 @@
-//! Which packets are attempts to connect, and which of those are new.
+//! Packets that are attempts to connect, and the new ones among them.
 
 use flashweir_core::limits;
 
