@@ -32,11 +32,11 @@ pub struct PublishedSettings {
     pub rem: Rem,
     /// Period of hit fractions and the count of flows, at least 1 ms; the paper's Fig. 3 has a second.
     pub period: Duration,
-    /// How flows are counted.
+    /// Counter of flows.
     pub counter: Counter,
 }
 
-/// How the published rule counts flows.
+/// Counter of flows of the published rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// MINCOUNT's estimator as published: far too high with fewer than 4000 flows (P-3).
@@ -46,7 +46,7 @@ pub enum Counter {
 }
 
 impl PublishedSettings {
-    /// Whether all settings are in their ranges.
+    /// Checks that all settings are in their ranges.
     ///
     /// # Errors
     /// The first that is not.

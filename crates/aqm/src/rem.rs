@@ -66,7 +66,7 @@ impl Default for Rem {
 }
 
 impl Rem {
-    /// Whether all settings are in their ranges.
+    /// Checks that all settings are in their ranges.
     ///
     /// # Errors
     /// The first that is not.

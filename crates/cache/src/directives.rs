@@ -53,7 +53,7 @@ impl Directives {
         all
     }
 
-    /// Whether a request says `only-if-cached`, and whether it says `no-store`.
+    /// Presence of `only-if-cached` and of `no-store` in a request.
     pub(crate) fn of_request(fields: &HeaderMap) -> (bool, bool) {
         let says =
             |name| fields.get_all(CACHE_CONTROL).iter().any(|line| contains_token(line.as_bytes(), name));

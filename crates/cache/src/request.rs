@@ -1,4 +1,4 @@
-//! Which part a request may take in the cache, read off its head before anything is looked up.
+//! Part that a request may take in the cache, read off its head before anything is looked up.
 
 use crate::directives::Directives;
 use flashweir_core::Hasher64;
@@ -28,7 +28,7 @@ pub struct RequestPart {
     pub only_if_cached: bool,
 }
 
-/// Why a request goes around the cache.
+/// Reason for which a request bypasses the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bypass {
     /// It is neither GET nor HEAD.

@@ -18,7 +18,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
 
-/// When a response came, by both clocks.
+/// Arrival of a response, by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// By the clock that does not jump.
@@ -110,7 +110,7 @@ pub struct Parts<'a> {
     pub head: &'a response::Parts,
     /// The whole body.
     pub body: Bytes,
-    /// When the head came.
+    /// Arrival of the head.
     pub received: Received,
     /// For how long it may be used.
     pub lifetime: Lifetime,
@@ -249,7 +249,7 @@ impl Stored {
         self.status
     }
 
-    /// How old it is (§4.2.3).
+    /// Age of the response (§4.2.3).
     #[must_use]
     pub fn age(&self, now: Instant) -> Duration {
         self.lifetime.initial_age + now.saturating_since(self.received.at)
@@ -288,7 +288,7 @@ impl Stored {
         }
     }
 
-    /// How long ago it came.
+    /// Time since its arrival.
     #[must_use]
     pub fn since_received(&self, now: Instant) -> Duration {
         now.saturating_since(self.received.at)

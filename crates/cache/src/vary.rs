@@ -1,4 +1,4 @@
-//! Which requests a stored response answers: those that agree in the fields that `Vary` names (RFC 9111 §4.1).
+//! Requests that a stored response answers: those that agree in the fields that `Vary` names (RFC 9111 §4.1).
 
 use crate::directives::contains_token;
 use crate::weighted::{Kept, Weighted};
@@ -25,7 +25,7 @@ enum Wanted {
     List(Kept),
 }
 
-/// Why there is no such selection.
+/// Reason for which there is no such selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unselectable {
     /// `Vary: *`, a field that this gateway writes itself (what a client writes in it is not what the origin saw), or

@@ -12,15 +12,15 @@ pub enum ControlError {
     /// The file cannot be read.
     #[error("{file}: {error}")]
     Read {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Why.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// The file is not what is expected.
     #[error("{file}: {problem}")]
     Config {
-        /// Which file.
+        /// Name of the file.
         file: String,
         /// The fault, and the accepted form.
         problem: String,
@@ -44,7 +44,7 @@ impl ControlError {
 /// The controlled services, and how they are controlled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where `/metrics` and `/healthz` are answered; none: nowhere.
+    /// Address of `/metrics` and `/healthz`; none: no listener.
     pub listen: Option<SocketAddr>,
     /// Goals of the planner: an application for each service, in their order.
     pub policy: Policy,
@@ -76,7 +76,7 @@ pub enum Actuator {
     Webhook(http::Uri),
 }
 
-/// How copies are run.
+/// Settings of the copies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopySettings {
     /// Program and arguments; `{port}` in them is the copy's port.

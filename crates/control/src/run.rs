@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 use tracing::{info, warn};
 
-/// How often processes are looked after.
+/// Interval between two checks of the processes.
 const STEP: Duration = Duration::from_millis(250);
 
 /// Controls until SIGTERM or SIGINT; then stops its copies and ends.

@@ -36,7 +36,7 @@ pub(crate) struct Exchange<'a> {
 /// Boxed, because a response is much larger than what else an attempt may end with.
 type Answer = Box<Response<AnswerBody>>;
 
-/// How one attempt ended.
+/// End of one attempt.
 enum Ended {
     Answered(Answer),
     /// It was not sent, by our own decision.
@@ -174,7 +174,7 @@ impl Exchange<'_> {
         request
     }
 
-    /// How long to wait before the next attempt; none where there is to be none.
+    /// Wait before the next attempt; none where there is to be none.
     fn retry_wait(&self, endpoint: &Endpoint, ended: &Ended) -> Option<Duration> {
         match ended {
             Ended::Refused(_) => None,

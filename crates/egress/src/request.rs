@@ -32,7 +32,7 @@ pub(crate) struct Route {
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
-/// How often a gRPC client has sent a call before: it marks its retries itself.
+/// Field with the number of times a gRPC client has sent a call before: it marks its retries itself.
 const PREVIOUS_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previous-rpc-attempts");
 /// By which an operator of the node finds out why it refused.
 const DECISION: HeaderName = HeaderName::from_static("flashweir-decision");

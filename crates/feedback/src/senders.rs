@@ -35,7 +35,7 @@ const HEADROOM: f64 = 1.5;
 const _: () = assert!(1.0 / HEADROOM < BINDS_FROM);
 /// Beyond that: a sender of one request a second varies by more than half of that.
 const SLACK_RPS: f64 = 2.0;
-/// How far above its share a sender may be: clocks and rounding differ.
+/// Factor by which a sender may be above its share: clocks and rounding differ.
 const SHARE_TOLERANCE: f64 = 1.05;
 /// Allowance of a sender beyond its share before it has heard of it, as time at that share.
 const LATE_BY: Duration = Duration::from_millis(500);
@@ -45,7 +45,7 @@ const LATE_REQUESTS: f64 = 8.0;
 /// Names a sender until it is forgotten, and none afterwards; to be kept with its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderSlot {
-    /// Where the sender was: it moves when others are forgotten.
+    /// Index of the sender at that time: it moves when others are forgotten.
     at: u32,
     key: u64,
 }
@@ -183,7 +183,7 @@ impl Senders {
         self.senders.get_mut(place)
     }
 
-    /// Where the sender is in `senders`; else where its key would be in `index`.
+    /// Position of the sender in `senders`; else the position that its key would have in `index`.
     fn probe(&self, key: u64) -> Result<u32, usize> {
         let mask = self.index.len() - 1;
         let mut place = mix(key) as usize & mask;

@@ -1,4 +1,4 @@
-//! How long to wait before the API server is asked again. No I/O.
+//! Back-off before the API server is asked again. No I/O.
 
 use flashweir_core::{Duration, Rng};
 

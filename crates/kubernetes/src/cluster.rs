@@ -22,7 +22,7 @@ pub(crate) const CALL_WITHIN: Duration = Duration::from_millis(900);
 /// As what this program names itself to the API.
 pub(crate) const FIELD_MANAGER: &str = "flashweir-control";
 
-/// Why a call has no result.
+/// Reason for which a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
     /// The server does not answer, or not in time.
@@ -317,7 +317,7 @@ pub(crate) fn lease_record(object: &DynamicObject) -> LeaseRecord {
 pub(crate) struct Event<'a> {
     /// The action that was done or tried.
     pub(crate) action: &'a str,
-    /// Why, in one word.
+    /// Reason, in one word.
     pub(crate) reason: &'a str,
     /// In a sentence.
     pub(crate) note: String,

@@ -61,7 +61,7 @@ pub(crate) struct Application {
     pub(crate) sentries: SentryCount,
     pub(crate) sentry_load: Option<SentryLoad>,
     panic_until: Instant,
-    /// When its need was known for the first time: what was needed before is not known to be little.
+    /// Time at which its need was known for the first time: an earlier need is not known to be little.
     sized_since: Option<Instant>,
     /// Since when all planned servers are up.
     complete_since: Option<Instant>,
@@ -162,7 +162,7 @@ impl Application {
         self.season.observe(now, requests, span);
     }
 
-    /// How long a server takes to start.
+    /// Start-up time of a server.
     pub(crate) fn start_up(&self, policy: &ApplicationPolicy) -> Duration {
         const LONGEST_S: f64 = 86_400.0;
         let measured = self.start_up_s.value().filter(|seconds| *seconds > 0.0);

@@ -28,7 +28,7 @@ pub struct ApplicationPlan {
     pub target: Duration,
     /// The step of the ladder that this target is.
     pub ladder_step: usize,
-    /// Why.
+    /// Explanation of the plan.
     pub explanation: Explanation,
 }
 

@@ -33,16 +33,16 @@ use flashweir_core::{Duration, Instant, Rng};
 /// without this bound sixteen redirectors made thousands of copies of documents that were asked for once.
 const UNEVEN: f64 = 1.03;
 
-/// How a redirector works.
+/// Settings of a redirector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedirectorSettings {
-    /// Which host gets a request.
+    /// Policy that chooses the host of a request.
     pub policy: Policy,
-    /// When a server is overloaded.
+    /// Watermarks of a server's load.
     pub watermarks: Watermarks,
     /// Reports, slow start, ejection, learned weights.
     pub servers: ServerSettings,
-    /// When copies go.
+    /// Conditions on which copies are deleted.
     pub deletion: DeletionSettings,
     /// The shortest time between two plans, default 1 s.
     pub plan_interval: Duration,
@@ -233,7 +233,7 @@ impl Redirector {
         weights.sum::<f64>() * self.settings.watermarks.high_rps
     }
 
-    /// Whether a request to a server succeeded: failures in a row eject it.
+    /// Takes the result of a request to a server: failures in a row eject it.
     pub fn finished(&mut self, now: Instant, server: ServerIndex, succeeded: bool) {
         self.servers.finished(now, server, succeeded);
     }
@@ -294,7 +294,7 @@ impl Redirector {
         }
     }
 
-    /// When the next plan may change something; calling [`plan`](Self::plan) earlier does nothing.
+    /// Time at which the next plan may change something; calling [`plan`](Self::plan) earlier does nothing.
     #[must_use]
     pub fn next_plan_at(&self) -> Instant {
         self.plan_at

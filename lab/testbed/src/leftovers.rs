@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::tools::run;
 
-/// Where `ip netns` keeps namespaces by name.
+/// Directory in which `ip netns` keeps namespaces by name.
 pub(crate) const DIRECTORY: &str = "/run/netns";
 /// Prefix of this testbed's names; the process id follows.
 pub(crate) const PREFIX: &str = "flashweir-";

@@ -36,7 +36,7 @@ pub fn own_answer(number: usize, request: &Message) -> String {
     format!("{number} for cookie={cookie}; authorization={authorization}; host={host};")
 }
 
-/// Which of [`PRIVATE`] a request asks for: the path of its target is the number.
+/// Index in [`PRIVATE`] that a request asks for: the path of its target is the number.
 ///
 /// # Panics
 /// If it is none.

@@ -104,7 +104,7 @@ pub struct Feedback {
     pub weights: BTreeMap<String, u32>,
     /// By service, the name of the node behind it.
     pub upstream_names: BTreeMap<String, String>,
-    /// Where datagrams of upstreams arrive.
+    /// Address for the datagrams of upstreams.
     pub udp: Option<SocketAddr>,
     /// By name of a node in front: the port to which datagrams go.
     pub datagram_ports: BTreeMap<String, u16>,

@@ -141,7 +141,7 @@ pub struct Replication {
     pub role: ReplicationRole,
     /// Replicas or redirectors; empty for other roles.
     pub targets: Vec<Uri>,
-    /// How requests get there.
+    /// Answer that sends requests there.
     pub answer: ReplicationAnswer,
     /// Between two reports.
     pub interval: Duration,

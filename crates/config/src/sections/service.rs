@@ -80,7 +80,7 @@ pub struct Service {
     pub hosts: Vec<HostPattern>,
     /// Its servers.
     pub upstream: Upstream,
-    /// How its capacity is given out.
+    /// Distribution of its capacity.
     pub sentry: Sentry,
     /// 1 to [`CLASSES`](flashweir_core::limits::CLASSES); the last has no rules, so that every request has a class.
     pub classes: Vec<Class>,

@@ -65,7 +65,7 @@ const FOUND_CHARS_MAX: usize = 60;
 /// The state of an origin at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// When, on any clock that does not jump, nanoseconds.
+    /// Time of the reading, on any clock that does not jump, nanoseconds.
     pub at_ns: u64,
     /// All threads of the origin.
     pub threads: Vec<ThreadTime>,

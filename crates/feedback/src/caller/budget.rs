@@ -11,7 +11,7 @@
 /// A balance of one attempt, in the unit it is kept in: parts of a million, so that small ratios add up exactly.
 const ATTEMPT: u64 = 1_000_000;
 
-/// How much may be tried again.
+/// Settings of the retry budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetSettings {
     /// Further attempts as a part of first ones, 0 to 1. 0.1 by default: a node at its limit then gets a tenth more at most.

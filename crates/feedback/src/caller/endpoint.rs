@@ -11,10 +11,10 @@ use crate::{FieldError, Intake, KeyRing, Limit, Mac, RATE_FLOOR, Taken};
 use flashweir_admission::gapping::{self, Decision, Reason, Released, Restriction, Target};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 
-/// How one node is treated.
+/// Settings for one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointSettings {
-    /// How requests are spaced, and how many may wait for how long.
+    /// Spacing of requests, and the bounds on their number and time in the queue.
     pub gapping: gapping::Settings,
     /// True if a spent quota of the standard fields holds all requests back, and not only the one that it
     /// came with. False by default: many servers count by their own callers' callers, and then one of those
@@ -33,7 +33,7 @@ pub enum Arrival<T> {
     Refuse(T, Refusal),
 }
 
-/// Why a request is refused at the caller.
+/// Reason for which a request is refused at the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A limit is spent.
@@ -187,7 +187,8 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.target.next(now)
     }
 
-    /// When [`next`](Self::next) is to be asked even if nothing else happens; none while no request waits.
+    /// Time at which [`next`](Self::next) is to be asked even if nothing else happens; none while no request
+    /// waits.
     pub fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         self.target.next_wake(now)
     }

@@ -83,7 +83,7 @@ impl ExternalScaler {
         Ok(GetMetricsResponse { metric_values: vec![value] })
     }
 
-    /// Whether the policy wants replicas: now, and at each change.
+    /// Stream of the policy's activity, true if it wants replicas: now, and at each change.
     fn activity(self, object: ScaledObjectRef) -> BoxStream<'static, Result<IsActiveResponse, Status>> {
         let mut changes = self.desired.changes();
         changes.mark_changed();

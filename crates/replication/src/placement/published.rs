@@ -15,7 +15,7 @@
 
 use super::Watermarks;
 
-/// When a redirector accepts a target.
+/// Condition on which a redirector accepts a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
     /// Always: Esser's system.
@@ -32,10 +32,10 @@ impl Acceptance {
     }
 }
 
-/// How a redirector answers a server that asks for copies.
+/// Rule by which a redirector answers a server that asks for copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishedRule {
-    /// Whether a target is accepted.
+    /// Condition on which a target is accepted.
     pub acceptance: Acceptance,
     /// True if the table of loads is corrected by the relief of each copy; otherwise it is as reported until
     /// the next report, and all copies of a round go to one server.

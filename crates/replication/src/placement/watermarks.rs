@@ -1,4 +1,4 @@
-//! When a server is overloaded: two thresholds with hysteresis.
+//! Detection of overloaded servers: two thresholds with hysteresis.
 
 use crate::SettingsError;
 

@@ -38,7 +38,7 @@ enum Processes {
     Trees(Vec<u32>),
 }
 
-/// Where the number of completed requests is.
+/// Source of the number of completed requests.
 #[derive(Clone, Debug)]
 enum Completions {
     /// The origin that listens here answers it.

@@ -17,14 +17,14 @@ use crate::error::Problem;
 /// Clients that show one of these keys. Never prints a key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKeys {
-    /// Where a request carries its key.
+    /// Place of the key in a request.
     pub place: KeyPlace,
     /// The file they come from, read by [`Config::load`](crate::Config::load).
     pub file: Option<PathBuf>,
     keys: Arc<HashSet<Box<[u8]>>>,
 }
 
-/// Where a request carries its key.
+/// Place of the key in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
     /// In this field; the word `Bearer` before it is left out.

@@ -15,7 +15,8 @@ use crate::error::Problem;
 use crate::one_or_many::OneOrMany;
 use crate::sections::client::network;
 
-/// Which requests a class takes: every list that is not empty must hold, and of a list one entry is enough.
+/// Rules for the requests that a class takes: every list that is not empty must hold, and of a list one entry
+/// is enough.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassRules {
     /// Hosts, in lower case, without a port.
