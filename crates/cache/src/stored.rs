@@ -114,7 +114,7 @@ pub struct Parts<'a> {
     pub received: Received,
     /// For how long it may be used.
     pub lifetime: Lifetime,
-    /// True if HTTP allows that, or only a grace does.
+    /// True if HTTP allows that; false if only a grace does.
     pub is_http: bool,
 }
 

@@ -59,7 +59,7 @@ pub struct Service {
     pub name: String,
     /// The admin address of its gateway, HOST:PORT.
     pub admin: String,
-    /// True if the gateway is asked for this service alone, by its name, or for all its requests.
+    /// True if the gateway is asked for this service alone, by its name; false if for all its requests.
     pub is_by_name: bool,
     /// The actuator that carries out the plan.
     pub actuator: Actuator,

@@ -25,7 +25,7 @@ pub struct HeldLease {
 /// A gateway's request for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidacy {
-    /// True if it is to be had, or given up.
+    /// True if the gateway wants the lease; false if it gives it up.
     pub stands: bool,
     /// The term has to be at least this: all below are known to have been used.
     pub least_term: u64,

@@ -92,7 +92,7 @@ impl Default for FeedbackFile {
 /// Overload feedback between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// True if it is.
+    /// True if feedback is sent and obeyed.
     pub is_enabled: bool,
     /// Networks in which nodes in front are.
     pub senders: Vec<IpNet>,

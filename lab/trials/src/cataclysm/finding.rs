@@ -57,12 +57,12 @@ pub struct Value {
     pub ours: Option<f64>,
 }
 
-/// A condition, and whether it holds.
+/// A condition and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The condition, in words.
     pub what: String,
-    /// True if it does.
+    /// True if the condition holds.
     pub holds: bool,
 }
 

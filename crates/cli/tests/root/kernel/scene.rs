@@ -114,7 +114,7 @@ pub(crate) fn as_server<T: Send>(testbed: &Testbed, work: impl FnOnce() -> T + S
     testbed.inside(SERVER, work)
 }
 
-/// Returns whether this kernel takes programs from this user; a loud line where not.
+/// Returns whether this kernel takes programs from this user; prints a loud line where not.
 pub(crate) fn may_load(test: &str) -> bool {
     match flashweir_kernel::gate::KernelGate::load() {
         Ok(_) => true,

@@ -61,8 +61,8 @@ const CALM_AGAIN_FOR: Duration = Duration::from_secs(7);
 const SEED: u64 = 3;
 /// Maximum difference of the totals, as a part of the simulator's.
 const ADMITTED_WITHIN: f64 = 0.03;
-/// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two whose ratio is 2.4, three runs have the same one at times (see
-/// above). Both keep all workers busy.
+/// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two whose ratio is 2.4, three runs have
+/// the same one at times (see above). Both keep all workers busy.
 const LIMITS_WITHIN: f64 = 3.0;
 /// Decisions that one list may have more than the other.
 const RULES_WITHIN: usize = 1;
