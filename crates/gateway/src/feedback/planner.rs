@@ -75,7 +75,7 @@ struct SenderState {
     address: Option<IpAddr>,
     judged: Option<Judged>,
     /// Time at which it last sent something, or was sent a datagram.
-    told_at: Instant,
+    sent_at: Instant,
     /// Requests of the limited ranks, and those of them beyond the share, averaged.
     limited: f64,
     beyond: f64,
@@ -241,12 +241,12 @@ impl NodePlanner {
             }
             let (Some(to), Some(judged)) = (state.address, state.judged) else { continue };
             let Some(&port) = self.feedback.datagram_ports.get(&*state.name) else { continue };
-            if now.saturating_since(state.told_at) < QUIET_AFTER {
+            if now.saturating_since(state.sent_at) < QUIET_AFTER {
                 continue;
             }
             let signed_for = Datagram::context(&state.name, &self.name, address);
             let Some(field) = self.advertiser.datagram_field(now, judged.slot, &signed_for) else { continue };
-            state.told_at = now;
+            state.sent_at = now;
             let bytes = Datagram::write(&state.name, &self.name, address, &field);
             datagrams.push((SocketAddr::new(to, port), bytes));
         }
@@ -265,11 +265,11 @@ impl NodePlanner {
             name: name.clone(),
             address,
             judged: None,
-            told_at: now,
+            sent_at: now,
             limited: 0.0,
             beyond: 0.0,
         });
-        state.told_at = now;
+        state.sent_at = now;
         if counts.others > 0 {
             state.judged = Some(self.advertiser.hear(now, key, weight, MOST_IMPORTANT));
         }

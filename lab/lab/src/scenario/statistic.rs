@@ -260,7 +260,7 @@ impl Statistic {
     }
 
     /// The scopes in which it exists, for messages.
-    pub(crate) fn told_of(&self) -> &'static str {
+    pub(crate) fn scopes(&self) -> &'static str {
         match self.reach {
             Reach::All => "runs, windows and classes",
             Reach::NotWindows => "runs and classes",
