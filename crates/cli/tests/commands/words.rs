@@ -53,7 +53,8 @@ impl Counts {
         let mut counts = Self::default();
         let mut previous = None;
         for line in text.lines() {
-            counts.avoided += AVOIDED.iter().map(|word| uses(line, word)).sum::<usize>();
+            let lower = line.to_lowercase();
+            counts.avoided += AVOIDED.iter().map(|word| uses(&lower, word)).sum::<usize>();
             let code = line.trim_start();
             let marker = doc_marker(code);
             // Only the first line of a block begins its sentence.
@@ -68,9 +69,8 @@ impl Counts {
     }
 }
 
-/// Occurrences of `word` in `line` that are not part of a longer word or identifier; case is ignored.
+/// Occurrences of `word` in `line` that are not part of a longer word or identifier.
 fn uses(line: &str, word: &str) -> usize {
-    let line = line.to_lowercase();
     let is_whole = |(start, found): &(usize, &str)| {
         !line[..*start].ends_with(is_of_word) && !line[start + found.len()..].starts_with(is_of_word)
     };
