@@ -72,7 +72,7 @@ pub struct Reading {
     pub sockets: Option<Sockets>,
 }
 
-/// How busy a service is, as its agent serves it. Parts are from 0 to 1.
+/// Load of a service, as its agent serves it. Parts are from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadReport {
     /// The resource that it is short of.
@@ -258,7 +258,7 @@ impl Means {
         if could_have > 0.0 { (self.used / could_have).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// How far above its threshold each resource is; 1: at it.
+    /// Ratio of each resource's pressure to its threshold; 1: at it.
     fn excess(&self) -> [(Shortage, f64); 3] {
         let wants_them = self.used >= OWN_PART * self.processors
             || self.run_queue.is_some_and(|waiting| waiting >= WAITING_THREADS);

@@ -22,22 +22,22 @@ const READ_EVERY: Duration = Duration::from_secs(1);
 /// ORCA's field for a report in a response.
 const ORCA_FIELD: HeaderName = HeaderName::from_static("endpoint-load-metrics");
 
-/// How an agent is run.
+/// Settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSettings {
-    /// Where it answers.
+    /// Address at which it answers.
     pub listen: SocketAddr,
     /// Names with a dot it may be asked for by.
     pub hosts: Vec<String>,
     /// The target that it reads.
     pub target: Target,
-    /// Where the service listens.
+    /// Port of the service.
     pub port: Option<u16>,
     /// The file that says where it answers, once it does.
     pub ready_file: Option<ReadyFile>,
 }
 
-/// Why an agent cannot run.
+/// Reason for which an agent cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The target is not there.
@@ -52,7 +52,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Whether another try with the same arguments fails again.
+    /// Returns whether another try with the same arguments fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Source(_))

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const PROCESSES_EVERY: u32 = 5;
 /// Readings between two of the tables of sockets: the kernel walks all sockets of the machine for one, 5 to 10 ms with some ten thousand.
 const SOCKETS_EVERY: u32 = 5;
-/// Where the unified hierarchy of control groups is on most systems.
+/// Mount point of the unified hierarchy of control groups on most systems.
 const USUAL_MOUNT: &str = "/sys/fs/cgroup";
 
 /// The target that is read.
@@ -25,7 +25,7 @@ pub enum Target {
     Group(PathBuf),
 }
 
-/// Why there is nothing to report.
+/// Reason for which there is nothing to report.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// There is no such process.

@@ -74,7 +74,7 @@ impl BlackLike {
         if !is_markable && self.price.strikes(rng) { Fate::Drop } else { Fate::Keep }
     }
 
-    /// Whether a packet that is sent now, of a queue of `queue_packets` with itself, gets a mark.
+    /// Returns whether a packet that is sent now, of a queue of `queue_packets` with itself, gets a mark.
     pub fn depart(&mut self, now: Instant, queue_packets: usize, is_markable: bool, rng: &mut Rng) -> bool {
         self.advance(now, queue_packets);
         self.rem.marks && is_markable && self.price.strikes(rng)

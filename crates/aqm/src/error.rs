@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is {value}; expected {expected}")]
 pub struct SettingError {
-    /// Which setting.
+    /// Name of the setting.
     pub what: &'static str,
     /// The value given.
     pub value: String,

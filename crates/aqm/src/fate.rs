@@ -7,7 +7,7 @@ pub struct Arrival {
     pub flow: u64,
     /// Bytes on the wire.
     pub bytes: u32,
-    /// Whether its sender understands marks (ECN-capable transport).
+    /// True if its sender understands marks (ECN-capable transport).
     pub is_markable: bool,
 }
 

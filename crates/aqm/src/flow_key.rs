@@ -33,7 +33,7 @@ pub struct PacketHeader {
     pub protocol: u8,
     /// Source and destination port; none for protocols without ports.
     pub ports: Option<(u16, u16)>,
-    /// Whether the packet is a fragment, the first included.
+    /// True if the packet is a fragment, the first included.
     pub is_fragment: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Which flows have more of the buffer than their share, by sampling it (BLACK: Chatranon, Labrador and Banerjee, 2003; Purge §3.1).
+//! Detection of flows that have more of the buffer than their share, by sampling it (BLACK: Chatranon,
+//! Labrador and Banerjee, 2003; Purge §3.1).
 //!
 //! On each arrival that finds the queue above its target, one queued packet is sampled at random: a *hit* for its flow. The
 //! *hit fraction* of a flow is the part of the buffer it had on average over two periods:

@@ -32,11 +32,11 @@ pub struct PublishedSettings {
     pub rem: Rem,
     /// Period of hit fractions and the count of flows, at least 1 ms; the paper's Fig. 3 has a second.
     pub period: Duration,
-    /// How flows are counted.
+    /// Counter of flows.
     pub counter: Counter,
 }
 
-/// How the published rule counts flows.
+/// Counter of flows of the published rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// MINCOUNT's estimator as published: far too high with fewer than 4000 flows (P-3).
@@ -46,7 +46,7 @@ pub enum Counter {
 }
 
 impl PublishedSettings {
-    /// Whether all settings are in their ranges.
+    /// Checks that all settings are in their ranges.
     ///
     /// # Errors
     /// The first that is not.
@@ -129,7 +129,8 @@ impl PublishedPurge {
         if !is_markable && self.price.strikes(rng) { Fate::Drop } else { Fate::Keep }
     }
 
-    /// Whether a packet of `packet`'s flow that is sent now, of a queue of `queue_packets` with itself, gets a mark.
+    /// Returns whether a packet of `packet`'s flow that is sent now, of a queue of `queue_packets` with
+    /// itself, gets a mark.
     pub fn depart(&mut self, now: Instant, queue_packets: usize, packet: Arrival, rng: &mut Rng) -> bool {
         self.advance(now, queue_packets);
         if !(self.settings.rem.marks && packet.is_markable) {

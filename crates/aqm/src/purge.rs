@@ -76,7 +76,7 @@ impl PurgeSettings {
         Self { period: LINK_PERIOD_MIN, ..Self::over(rem) }
     }
 
-    /// Whether all settings are in their ranges.
+    /// Checks that all settings are in their ranges.
     ///
     /// # Errors
     /// The first that is not.
@@ -115,8 +115,8 @@ pub const DEVIATIONS: f64 = 1.64;
 const LINK_PACKET_BYTES: u16 = 1_500;
 /// The shortest target of a link's queue: a burst of a sender, and the packet that is being sent.
 const LINK_TARGET_PACKETS_MIN: f64 = 4.0;
-/// How much a surplus of the whole link raises the price each second. At a price of 20, where a tenth of ten TCP flows' rate
-/// is taken back by their halving, a surplus of a tenth changes it by a fifth in a second.
+/// Rise of the price each second by a surplus of the whole link. At a price of 20, where a tenth of ten TCP
+/// flows' rate is taken back by their halving, a surplus of a tenth changes it by a fifth in a second.
 const LINK_PRICE_PER_S: f64 = 40.0;
 /// Weight of the queue against the rate: 20 ms more than the target weigh as much as a surplus of a fifth of the link.
 const LINK_QUEUE_WEIGHT: f64 = 0.1;
@@ -130,7 +130,7 @@ const WINDOW_MIN: Duration = Duration::from_secs(2);
 const WINDOW_MAX: Duration = Duration::from_secs(60);
 /// The window holds this many packets of a flow at its fair share, so that 95 % of Poisson flows are seen.
 const WINDOW_PACKETS: f64 = 3.0;
-/// How long the link must be idle enough before shares rise above C/N.
+/// Time for which the link must be idle enough before shares rise above C/N.
 const SLACK_AFTER: Duration = Duration::from_secs(1);
 /// Step of the share each period while there is room, and back while there is none (back is faster: room is found again, a queue is not undone).
 const SLACK_RAISE: f64 = 1.05;
@@ -170,7 +170,7 @@ pub struct Purge {
     period_began: Instant,
     active: f64,
     share_bytes_per_s: f64,
-    /// When price and queue began to say that there is room.
+    /// Time since which price and queue show that there is room.
     room_since: Option<Instant>,
     /// Part of C/N that is the share, 1 or more.
     slack: f64,
@@ -210,7 +210,7 @@ impl Purge {
         if !is_markable && self.price.strikes(rng) { Fate::Drop } else { Fate::Keep }
     }
 
-    /// Whether a packet that is sent now, of a queue of `queue_packets` with itself, gets a mark.
+    /// Returns whether a packet that is sent now, of a queue of `queue_packets` with itself, gets a mark.
     pub fn depart(&mut self, now: Instant, queue_packets: usize, is_markable: bool, rng: &mut Rng) -> bool {
         self.advance(now, queue_packets);
         self.settings.rem.marks && is_markable && self.price.strikes(rng)

@@ -31,11 +31,12 @@ pub struct Rem {
     pub update: Duration,
     /// Size of a usual packet, bytes: turns the link's rate into packets of a period. Usual 1000.
     pub packet_bytes: u16,
-    /// Whether packets of senders that understand marks are marked instead of dropped.
+    /// True if packets of senders that understand marks are marked instead of dropped.
     pub marks: bool,
     /// Unit of the surplus. Usual packets.
     pub unit: SurplusUnit,
-    /// Whether the price stops where 99 % are marked; what lies above could only be paid back late. The paper has no bound.
+    /// True if the price stops where 99 % are marked; what lies above could only be paid back late. The paper
+    /// has no bound.
     pub is_price_bounded: bool,
 }
 
@@ -65,7 +66,7 @@ impl Default for Rem {
 }
 
 impl Rem {
-    /// Whether all settings are in their ranges.
+    /// Checks that all settings are in their ranges.
     ///
     /// # Errors
     /// The first that is not.

@@ -5,7 +5,7 @@ use crate::entity_tag::{is_same_weak, tags};
 use http::header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 
-/// Whether the client has what the store has: its condition is false, and 304 answers it.
+/// Returns whether the client has what the store has: its condition is false, and 304 answers it.
 pub(crate) fn has_it(request: &HeaderMap, stored: &HeaderMap) -> bool {
     let mut lists = request.get_all(IF_NONE_MATCH).iter().peekable();
     if lists.peek().is_some() {

@@ -53,7 +53,7 @@ impl Directives {
         all
     }
 
-    /// Whether a request says `only-if-cached`, and whether it says `no-store`.
+    /// Presence of `only-if-cached` and of `no-store` in a request.
     pub(crate) fn of_request(fields: &HeaderMap) -> (bool, bool) {
         let says =
             |name| fields.get_all(CACHE_CONTROL).iter().any(|line| contains_token(line.as_bytes(), name));
@@ -191,7 +191,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether the list names this token, in any case; for lists in which only that matters.
+/// Returns whether the list names this token, in any case; for lists in which only that matters.
 pub(crate) fn contains_token(list: &[u8], token: &[u8]) -> bool {
     list.split(|&byte| byte == b',').any(|element| element.trim_ascii().eq_ignore_ascii_case(token))
 }

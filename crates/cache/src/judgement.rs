@@ -1,4 +1,5 @@
-//! Whether a response may be stored and answer others, and for how long (RFC 9111 §3 and §4.2, RFC 5861).
+//! Judgement of a response: permission to store it and to answer others with it, and its lifetime (RFC 9111
+//! §3 and §4.2, RFC 5861).
 //!
 //! Everything must allow it; the first thing that does not is the reason that is counted. Storing is never a duty, so where the
 //! standard leaves a choice the rule here stores less: no heuristic freshness (§4.2.2), no partial responses (§3.3), and a response to a
@@ -23,13 +24,13 @@ pub struct Exchange<'a> {
     pub request: &'a HeaderMap,
     /// Further fields of requests that are harmless, by the configuration.
     pub harmless: &'a [HeaderName],
-    /// When the request was sent.
+    /// Time at which the request was sent.
     pub sent_at: Instant,
     /// The response's status.
     pub status: StatusCode,
     /// Its fields.
     pub response: &'a HeaderMap,
-    /// When its head came.
+    /// Arrival of its head.
     pub received: Received,
     /// Its end is marked (a length, chunks, HTTP/2): where the end of the connection is the end, half a response looks whole.
     pub is_delimited: bool,
@@ -52,7 +53,7 @@ pub enum Judgement {
 pub struct Lifetime {
     /// Its freshness lifetime (§4.2.1).
     pub fresh: Duration,
-    /// How old it was when it came (§4.2.3, `corrected_initial_age`).
+    /// Age at its arrival (§4.2.3, `corrected_initial_age`).
     pub initial_age: Duration,
     /// Behind that it may be used while it is fetched again.
     pub stale_while_revalidate: Duration,
@@ -62,7 +63,7 @@ pub struct Lifetime {
     pub may_have_grace: bool,
 }
 
-/// Why a response was not stored.
+/// Reason for which a response was not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotStored {
     /// Its request had credentials.
@@ -147,7 +148,7 @@ pub fn judge_validated(exchange: &Exchange<'_>, hasher: &Hasher64) -> Result<Lif
 }
 
 impl Lifetime {
-    /// Whether it was fresh when it came.
+    /// Returns whether it was fresh when it came.
     #[must_use]
     pub fn is_fresh_on_arrival(&self) -> bool {
         self.fresh > self.initial_age
@@ -175,7 +176,7 @@ fn lifetime(directives: &Directives, exchange: &Exchange<'_>) -> Lifetime {
     }
 }
 
-/// Whether any other client than its own may ever see it.
+/// Returns whether any other client than its own may ever see it.
 fn may_be_shared(
     exchange: &Exchange<'_>,
     directives: &Directives,

@@ -280,11 +280,11 @@ proptest! {
         before in "(public|s-maxage=9|max-age=9|immutable|x=\"a,b\"|, )?",
         behind in "(public|s-maxage=9|max-age=9|stale-if-error=9)?",
         word in "(private|PRIVATE|no-store|No-Store|private=\"a, b\")",
-        apart in any::<bool>(),
+        in_two_lines in any::<bool>(),
     ) {
         let line = format!("{before}, {word}, {behind}");
         let mut response = vec![("cache-control", line.as_str())];
-        if apart {
+        if in_two_lines {
             response.insert(0, ("cache-control", "public, max-age=60"));
         }
         prop_assert!(matches!(check(&[], &response), Judgement::Never(_)));

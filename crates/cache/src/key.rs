@@ -30,7 +30,8 @@ impl<'a> Key<'a> {
         [self.scheme(), self.host, self.target].join(&DELIMITER).into()
     }
 
-    /// Whether a response that is kept under `bytes` is this document. Always asked: a hash may collide.
+    /// Returns whether a response that is kept under `bytes` is this document. Always asked: a hash may
+    /// collide.
     pub(crate) fn is(&self, bytes: &[u8]) -> bool {
         let rest = bytes.strip_prefix(self.scheme()).and_then(|rest| rest.strip_prefix(&[DELIMITER]));
         let rest = rest.and_then(|rest| rest.strip_prefix(self.host));

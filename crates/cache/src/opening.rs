@@ -60,7 +60,7 @@ pub struct OpenHost {
     pub usual_rps: f64,
     /// The highest since it was opened.
     pub peak_rps: f64,
-    /// When it last looked like a crowd.
+    /// Time at which it last looked like a crowd.
     crowded_at: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! Which part a request may take in the cache, read off its head before anything is looked up.
+//! Part that a request may take in the cache, read off its head before anything is looked up.
 
 use crate::directives::Directives;
 use flashweir_core::Hasher64;
@@ -28,7 +28,7 @@ pub struct RequestPart {
     pub only_if_cached: bool,
 }
 
-/// Why a request goes around the cache.
+/// Reason for which a request bypasses the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bypass {
     /// It is neither GET nor HEAD.
@@ -131,7 +131,7 @@ impl RequestPart {
         Ok(part)
     }
 
-    /// Whether it may wait for a response that another request fetches.
+    /// Returns whether it may wait for a response that another request fetches.
     #[must_use]
     pub fn may_wait(&self) -> bool {
         !self.is_head
@@ -151,7 +151,7 @@ pub fn unknown_fields(fields: &HeaderMap, extra: &[HeaderName], hasher: &Hasher6
     sum.map_or(0, |sum| sum.max(1))
 }
 
-/// Whether a field needs no place in the key of a response.
+/// Returns whether a field needs no place in the key of a response.
 pub(crate) fn may_be_left_out(name: &HeaderName, extra: &[HeaderName]) -> bool {
     // Requests that bypass the cache were excluded before: this is the length of an empty body.
     is_harmless(name, extra) || *name == CONTENT_LENGTH || *name == RANGE

@@ -111,7 +111,7 @@ impl Store {
         self.bytes = 0;
     }
 
-    /// Whether `bytes` can be held at all.
+    /// Returns whether `bytes` can be held at all.
     #[must_use]
     pub fn can_hold(&self, bytes: usize) -> bool {
         bytes <= self.bytes_max

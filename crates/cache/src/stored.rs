@@ -18,7 +18,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
 
-/// When a response came, by both clocks.
+/// Arrival of a response, by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// By the clock that does not jump.
@@ -110,11 +110,11 @@ pub struct Parts<'a> {
     pub head: &'a response::Parts,
     /// The whole body.
     pub body: Bytes,
-    /// When the head came.
+    /// Arrival of the head.
     pub received: Received,
     /// For how long it may be used.
     pub lifetime: Lifetime,
-    /// Whether HTTP allows that, or only a grace does.
+    /// True if HTTP allows that; false if only a grace does.
     pub is_http: bool,
 }
 
@@ -170,7 +170,7 @@ impl Stored {
         })
     }
 
-    /// Whether it is the response to a request for `key` with these fields, and still to be used.
+    /// Returns whether it is the response to a request for `key` with these fields, and still to be used.
     #[must_use]
     pub fn answers(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
         !self.is_invalid() && self.selects(key, service, request)
@@ -182,26 +182,27 @@ impl Stored {
         self.service == service && key.is(&self.key) && self.selection.takes(request)
     }
 
-    /// Whether the response to a request with these fields may take its place: each of them by which the origin may choose its
-    /// response selects this one, too. `harmless` are further fields that choose none.
+    /// Returns whether the response to a request with these fields may take its place: each of them by which
+    /// the origin may choose its response selects this one, too. `harmless` are further fields that choose
+    /// none.
     #[must_use]
     pub fn may_be_renewed_by(&self, request: &HeaderMap, harmless: &[HeaderName]) -> bool {
         request.keys().all(|name| may_be_left_out(name, harmless) || self.selection.has(name))
     }
 
-    /// Whether HTTP lets it be reused at all; otherwise only a grace does.
+    /// Returns whether HTTP lets it be reused at all; otherwise only a grace does.
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.is_http
     }
 
-    /// Whether it is a response for this key, for any client.
+    /// Returns whether it is a response for this key, for any client.
     #[must_use]
     pub fn is_for(&self, key: &Key<'_>) -> bool {
         key.is(&self.key)
     }
 
-    /// Whether two responses are for the same requests, so that the later replaces the earlier.
+    /// Returns whether two responses are for the same requests, so that the later replaces the earlier.
     pub(crate) fn replaces(&self, other: &Self) -> bool {
         self.key == other.key && self.selection == other.selection
     }
@@ -212,13 +213,13 @@ impl Stored {
         self.is_invalid.store(true, Ordering::Release);
     }
 
-    /// Whether it was [invalidated](Self::invalidate).
+    /// Returns whether it was [invalidated](Self::invalidate).
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.is_invalid.load(Ordering::Acquire)
     }
 
-    /// Whether it bears a tag.
+    /// Returns whether it bears a tag.
     #[must_use]
     pub fn has_tag(&self, tag: u64) -> bool {
         self.tags.contains(&tag)
@@ -248,7 +249,7 @@ impl Stored {
         self.status
     }
 
-    /// How old it is (§4.2.3).
+    /// Age of the response (§4.2.3).
     #[must_use]
     pub fn age(&self, now: Instant) -> Duration {
         self.lifetime.initial_age + now.saturating_since(self.received.at)
@@ -269,13 +270,13 @@ impl Stored {
         }
     }
 
-    /// Whether it may be used where the origin fails (RFC 5861 §4).
+    /// Returns whether it may be used where the origin fails (RFC 5861 §4).
     #[must_use]
     pub fn may_serve_error(&self, now: Instant) -> bool {
         self.is_http && self.age(now) < self.lifetime.fresh.saturating_add(self.lifetime.stale_if_error)
     }
 
-    /// Whether a grace of this length still covers it: since it came, or since it ceased to be fresh.
+    /// Returns whether a grace of this length still covers it: since it came, or since it ceased to be fresh.
     #[must_use]
     pub fn is_within(&self, grace: Duration, now: Instant) -> bool {
         if !self.lifetime.may_have_grace || grace.is_zero() {
@@ -287,7 +288,7 @@ impl Stored {
         }
     }
 
-    /// How long ago it came.
+    /// Time since its arrival.
     #[must_use]
     pub fn since_received(&self, now: Instant) -> Duration {
         now.saturating_since(self.received.at)
@@ -367,7 +368,7 @@ impl Stored {
         response
     }
 
-    /// Whether the origin lets parts be asked for.
+    /// Returns whether the origin lets parts be asked for.
     fn has_ranges(&self) -> bool {
         self.fields.get(ACCEPT_RANGES).is_none_or(|units| !units.as_bytes().eq_ignore_ascii_case(b"none"))
     }

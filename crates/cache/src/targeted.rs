@@ -59,7 +59,8 @@ impl Directives {
     }
 }
 
-/// Whether a directive of this name may be meant anywhere in a line that cannot be read: in any case, with any value.
+/// Returns whether a directive of this name may be meant anywhere in a line that cannot be read: in any case,
+/// with any value.
 fn names(line: &HeaderValue, word: &str) -> bool {
     let mut elements = line.as_bytes().split(|&byte| byte == b',');
     elements.any(|element| {

@@ -1,4 +1,4 @@
-//! Which requests a stored response answers: those that agree in the fields that `Vary` names (RFC 9111 §4.1).
+//! Requests that a stored response answers: those that agree in the fields that `Vary` names (RFC 9111 §4.1).
 
 use crate::directives::contains_token;
 use crate::weighted::{Kept, Weighted};
@@ -25,7 +25,7 @@ enum Wanted {
     List(Kept),
 }
 
-/// Why there is no such selection.
+/// Reason for which there is no such selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unselectable {
     /// `Vary: *`, a field that this gateway writes itself (what a client writes in it is not what the origin saw), or
@@ -73,12 +73,12 @@ impl Selection {
         Ok(Self(names.into_iter().map(|name| (name.clone(), Wanted::of(request, &name))).collect()))
     }
 
-    /// Whether this request selects the response.
+    /// Returns whether this request selects the response.
     pub(crate) fn takes(&self, request: &HeaderMap) -> bool {
         self.0.iter().all(|(name, wanted)| wanted.is_in(request, name))
     }
 
-    /// Whether the field selects the response.
+    /// Returns whether the field selects the response.
     pub(crate) fn has(&self, name: &HeaderName) -> bool {
         self.0.iter().any(|(selecting, _)| selecting == name)
     }
@@ -93,7 +93,7 @@ impl Selection {
     }
 }
 
-/// Whether a response varies by a field of this name.
+/// Returns whether a response varies by a field of this name.
 pub(crate) fn names(response: &HeaderMap, name: &HeaderName) -> bool {
     response.get_all(VARY).iter().any(|line| contains_token(line.as_bytes(), name.as_str().as_bytes()))
 }
@@ -120,7 +120,8 @@ impl Wanted {
         }
     }
 
-    /// Whether the request has the same in this field. Without an allocation for the usual field of one line.
+    /// Returns whether the request has the same in this field. Without an allocation for the usual field of
+    /// one line.
     fn is_in(&self, request: &HeaderMap, name: &HeaderName) -> bool {
         let mut lines = request.get_all(name).iter();
         match (lines.next(), lines.next()) {

@@ -80,7 +80,7 @@ impl<'a> Weighted<'a> {
         elements.map(|(token, weight)| (token.to_ascii_lowercase().into(), *weight)).collect()
     }
 
-    /// Whether it means the same as one that was kept.
+    /// Returns whether it means the same as one that was kept.
     pub(crate) fn is(&self, kept: &[(Box<[u8]>, u16)]) -> bool {
         let elements = &self.elements[..self.count];
         elements.len() == kept.len()

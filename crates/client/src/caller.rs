@@ -13,7 +13,7 @@ use tokio::time::Instant;
 pub struct Ask {
     /// Place in the order of importance, 0 the first.
     pub rank: u8,
-    /// When its answer is of no use any more.
+    /// Time after which its answer is of no use.
     pub deadline: Option<Instant>,
     /// Its effect on the retry budget.
     pub budget: Draw,
@@ -50,15 +50,15 @@ struct Shared {
 /// A request that was not sent, or whose answer is not awaited any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Which node's limit it was.
+    /// Node whose limit it was.
     pub node: String,
-    /// Why.
+    /// Reason of the refusal.
     pub why: Why,
-    /// When another try may be worth it.
+    /// Time until another try may be worth it.
     pub retry_after: Duration,
 }
 
-/// Why a request was not sent, or is not awaited any more.
+/// Reason for which a request was not sent, or is not awaited any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// The node asked for less, and this request could not go in time.
@@ -179,7 +179,8 @@ impl Caller {
         }
     }
 
-    /// Whether a further attempt is within the budget; then it counts as made. For attempts that this caller makes by itself.
+    /// Returns whether a further attempt is within the budget; then it counts as made. For attempts that this
+    /// caller makes by itself.
     #[must_use]
     pub fn may_retry(&self) -> bool {
         self.lock().budget.withdraw()

@@ -39,8 +39,8 @@ pub(crate) fn quota_of_trailers(trailers: &HeaderMap) -> Option<Quota> {
     quota_of(None, |name| value(trailers, name), until_date)
 }
 
-/// When this request may be tried again, as far as its answer says: `grpc-retry-pushback-ms` before `Retry-After`. `Some(None)` where
-/// the server forbids it, `None` where it says nothing that can be read.
+/// Time until this request may be tried again, as far as its answer says: `grpc-retry-pushback-ms` before
+/// `Retry-After`. `Some(None)` where the server forbids it, `None` where it says nothing that can be read.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap) -> Option<Option<Duration>> {
     retry_after_of(|name| value(headers, name), until_date)

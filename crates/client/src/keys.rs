@@ -21,17 +21,17 @@ pub enum KeysError {
     /// It cannot be read.
     #[error("{file}: {error}")]
     Read {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Why.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// A line of it is wrong. The secret is not in the message.
     #[error("{file}:{line}: {problem}")]
     Line {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
         /// The fault, and the accepted form.
         problem: String,
@@ -39,7 +39,7 @@ pub enum KeysError {
     /// It has no key.
     #[error("{file}: no key; expected lines `NUMBER SECRET`, for instance `1 correct-horse-battery-staple`")]
     Empty {
-        /// Which file.
+        /// Name of the file.
         file: String,
     },
 }
@@ -121,7 +121,7 @@ impl Keys {
         if keys.is_empty() { Err(KeysError::Empty { file: file.to_owned() }) } else { Ok(Self(keys)) }
     }
 
-    /// Whether there are none: fields without tags are then taken from the node's own responses.
+    /// Returns whether there are none: fields without tags are then taken from the node's own responses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -29,8 +29,9 @@ impl Service<Request<()>> for Server {
                 request.headers().get("flashweir-sender").map(HeaderValue::as_bytes),
                 Some(&b"shop"[..])
             );
-            let told = request.headers().get(DEADLINE).map(|value| value.to_str().unwrap_or("?").to_owned());
-            server.deadlines.lock().unwrap().extend(told);
+            let deadline =
+                request.headers().get(DEADLINE).map(|value| value.to_str().unwrap_or("?").to_owned());
+            server.deadlines.lock().unwrap().extend(deadline);
             tokio::time::sleep(server.takes).await;
             let mut response = Response::new(());
             if let Some(field) = server.field {

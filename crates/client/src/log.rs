@@ -19,7 +19,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Whether there is something to say of this condition.
+    /// Returns whether there is something to say of this condition.
     pub(crate) fn is_news(&self, condition: Condition) -> bool {
         condition != self.condition
     }

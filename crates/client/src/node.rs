@@ -148,13 +148,13 @@ impl Node {
         }
     }
 
-    /// Whether a request of this rank would be sent at once.
+    /// Returns whether a request of this rank would be sent at once.
     #[must_use]
     pub fn is_open(&self, rank: u8) -> bool {
         self.lock().endpoint.is_open(self.now(), rank)
     }
 
-    /// Whether the node is silent and the next request goes as a trial.
+    /// Returns whether the node is silent and the next request goes as a trial.
     #[must_use]
     pub fn is_trial_due(&self) -> bool {
         self.lock().endpoint.is_trial_due(self.now())

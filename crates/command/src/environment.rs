@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Where this process may keep state, if the environment names a place: systemd's directory, or the user's.
+/// Directory in which this process may keep state, if the environment names a place: systemd's directory, or
+/// the user's.
 #[must_use]
 pub fn state_directory() -> Option<PathBuf> {
     state_directory_of(|name| std::env::var_os(name))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why there is no [`Config`](crate::Config).
+/// Reason for a missing [`Config`](crate::Config).
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read at all.

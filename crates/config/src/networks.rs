@@ -1,4 +1,4 @@
-//! Which of many networks an address is in: sorted once, then one binary search.
+//! Lookup of the network of an address among many: sorted once, then one binary search.
 
 use std::net::IpAddr;
 

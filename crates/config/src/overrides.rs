@@ -47,8 +47,8 @@ pub struct Overrides {
     pub shadow: bool,
     /// `--state-file FILE`; replaces `state.file`. Relative to the working directory.
     pub state_file: Option<PathBuf>,
-    /// Where the state file goes when neither the flag nor the file names one (from the environment, read by
-    /// the command line); `None` keeps no state.
+    /// Directory of the state file when neither the flag nor the file names one (from the environment, read
+    /// by the command line); `None` keeps no state.
     pub state_directory: Option<PathBuf>,
     /// `--workers N`; replaces `gateway.workers`.
     pub workers: Option<usize>,

@@ -104,7 +104,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Whether a property is a list (of tables, where it is a section).
+/// Returns whether a property is a list (of tables, where it is a section).
 fn is_list(property: &Value) -> bool {
     property["type"] == "array"
 }

@@ -12,15 +12,15 @@ pub enum ControlError {
     /// The file cannot be read.
     #[error("{file}: {error}")]
     Read {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Why.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// The file is not what is expected.
     #[error("{file}: {problem}")]
     Config {
-        /// Which file.
+        /// Name of the file.
         file: String,
         /// The fault, and the accepted form.
         problem: String,
@@ -34,7 +34,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// Whether another try with the same configuration fails again.
+    /// Returns whether another try with the same configuration fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Config { .. } | Self::Read { .. })
@@ -44,7 +44,7 @@ impl ControlError {
 /// The controlled services, and how they are controlled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where `/metrics` and `/healthz` are answered; none: nowhere.
+    /// Address of `/metrics` and `/healthz`; none: no listener.
     pub listen: Option<SocketAddr>,
     /// Goals of the planner: an application for each service, in their order.
     pub policy: Policy,
@@ -59,7 +59,7 @@ pub struct Service {
     pub name: String,
     /// The admin address of its gateway, HOST:PORT.
     pub admin: String,
-    /// Whether the gateway is asked for this service alone, by its name, or for all its requests.
+    /// True if the gateway is asked for this service alone, by its name; false if for all its requests.
     pub is_by_name: bool,
     /// The actuator that carries out the plan.
     pub actuator: Actuator,
@@ -76,7 +76,7 @@ pub enum Actuator {
     Webhook(http::Uri),
 }
 
-/// How copies are run.
+/// Settings of the copies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopySettings {
     /// Program and arguments; `{port}` in them is the copy's port.

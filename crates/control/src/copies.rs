@@ -1,4 +1,4 @@
-//! Which copies of a command run, start, stop or wait. No process is touched here.
+//! States of the copies of a command: they run, start, stop or wait. No process is touched here.
 //!
 //! The first copies run, as many as are wanted: a copy keeps its port for life, and the last are the first to go. A copy that ends by itself
 //! waits before it is started again, 1 s at first and twice as long each time up to [`BACK_OFF_MAX`]; one that served for
@@ -21,7 +21,7 @@ pub enum CopyState {
     Absent,
     /// It was started, and does not serve yet.
     Starting {
-        /// When it was started.
+        /// Start of the process.
         since: Instant,
     },
     /// It serves.
@@ -31,14 +31,14 @@ pub enum CopyState {
     },
     /// It was asked to stop.
     Stopping {
-        /// When it is killed.
+        /// Time at which it is killed.
         kill_at: Instant,
     },
     /// It was killed, and has not ended yet.
     Killed,
     /// It has crashed.
     BackingOff {
-        /// When it is started again.
+        /// Time at which it is started again.
         until: Instant,
     },
 }
@@ -107,7 +107,7 @@ impl Copies {
         self.wanted as u32 - self.ready()
     }
 
-    /// Whether no process is left.
+    /// Returns whether no process is left.
     #[must_use]
     pub fn are_gone(&self) -> bool {
         self.copies.iter().all(|copy| matches!(copy.state, CopyState::Absent | CopyState::BackingOff { .. }))

@@ -12,7 +12,7 @@ const ANSWER_BYTES: usize = 4 << 20;
 /// A gateway that has not answered within this time counts as absent.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// Why there is no answer.
+/// Error of a request without an answer.
 pub type FetchError = Box<dyn std::error::Error + Send + Sync>;
 
 /// GETs a path of a server at `HOST:PORT`, within two seconds; the body of an answer 2xx.

@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 use tracing::{info, warn};
 
-/// How often processes are looked after.
+/// Interval between two checks of the processes.
 const STEP: Duration = Duration::from_millis(250);
 
 /// Controls until SIGTERM or SIGINT; then stops its copies and ends.
@@ -45,7 +45,7 @@ struct Controlled {
     last: ApplicationSample,
     metrics: Arc<ProvisioningMetrics>,
     obeying: Obeying,
-    /// Whether the gateway answered last time.
+    /// True if the gateway answered last time.
     is_heard: bool,
     /// Servers that were ordered last, and whether the order was taken.
     ordered: Option<(u32, bool)>,

@@ -18,7 +18,7 @@ const REFUSED_MIN: f64 = 0.01;
 pub struct ServiceTimes {
     /// Number of servers that serve, and since when.
     ready: Option<(u32, Instant)>,
-    /// Whether a capacity was measured while requests were refused.
+    /// True if a capacity was measured while requests were refused.
     is_measured: bool,
 }
 

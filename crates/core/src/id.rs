@@ -26,13 +26,13 @@ impl DecisionId {
         Self(((boot as u64) << 48) | ((worker as u64) << Self::COUNTER_BITS) | counter)
     }
 
-    /// Which run of the gateway decided.
+    /// Run of the gateway that decided.
     #[must_use]
     pub const fn boot(self) -> u16 {
         (self.0 >> 48) as u16
     }
 
-    /// Which worker decided.
+    /// Worker that decided.
     #[must_use]
     pub const fn worker(self) -> u8 {
         (self.0 >> Self::COUNTER_BITS) as u8

@@ -15,7 +15,7 @@ pub enum Verdict {
 /// A refusal: why, and when the client may hope for better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shed {
-    /// Which limit refused.
+    /// Limit that refused.
     pub reason: Reason,
     /// Estimate of when capacity returns; the shell rounds it up to whole seconds and adds jitter.
     pub retry_after: Duration,

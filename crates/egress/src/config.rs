@@ -20,13 +20,13 @@ mod file;
 pub struct Config {
     /// Name of this caller; the nodes know it.
     pub name: String,
-    /// Where `/status` and `/metrics` are.
+    /// Address of `/status` and `/metrics`.
     pub admin: Option<SocketAddr>,
-    /// Where nodes send datagrams.
+    /// Address for nodes' datagrams.
     pub udp: Option<SocketAddr>,
-    /// Where the process connects.
+    /// Listeners for the process.
     pub listeners: Vec<Listener>,
-    /// How requests get their rank.
+    /// Rules by which requests get their rank.
     pub ranks: Ranks,
     /// The targets that it calls.
     pub targets: Vec<TargetConfig>,
@@ -43,14 +43,14 @@ pub struct Listener {
     pub rank: u8,
 }
 
-/// How requests get their rank.
+/// Rules by which requests get their rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranks {
     /// The field that names a class.
     pub field: Option<HeaderName>,
     /// The rank of each of its values.
     pub values: BTreeMap<String, u8>,
-    /// Whether the urgency of `Priority` (RFC 9218) is the rank where that field says nothing.
+    /// True if the urgency of `Priority` (RFC 9218) is the rank where that field says nothing.
     pub priority: bool,
 }
 
@@ -73,13 +73,13 @@ pub struct TargetConfig {
     pub ca_file: Option<PathBuf>,
     /// Spacing, queue, quota.
     pub endpoint: EndpointSettings,
-    /// How much may be tried again.
+    /// Budget of retries.
     pub budget: BudgetSettings,
     /// Attempts for one request, the first included.
     pub attempts_max: u32,
     /// Statuses that are tried again.
     pub retry_statuses: Vec<StatusCode>,
-    /// How long an answer is of use where the request does not say it.
+    /// Deadline of requests that state none.
     pub deadline: Duration,
     /// From the start of a request to that of a second one beside it.
     pub hedge_after: Option<Duration>,
@@ -147,7 +147,7 @@ impl TargetConfig {
         Ok(self.key_file.as_deref().map(Keys::load).transpose()?.unwrap_or_default())
     }
 
-    /// How the servers of these URLs are spoken to.
+    /// Settings of exchanges with the servers at these addresses.
     #[must_use]
     pub fn upstream_settings(&self, addresses: Vec<Uri>) -> UpstreamSettings {
         UpstreamSettings {

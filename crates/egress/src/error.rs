@@ -10,15 +10,15 @@ pub enum EgressError {
     /// The file cannot be read.
     #[error("{file}: {error}")]
     Read {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Why.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// The file is not what is expected.
     #[error("{file}: {problem}")]
     Config {
-        /// Which file.
+        /// Name of the file.
         file: String,
         /// The fault, and the accepted form.
         problem: String,
@@ -26,9 +26,9 @@ pub enum EgressError {
     /// A target's servers cannot be spoken to as written.
     #[error("{file}: target.{target}: {error}")]
     Upstream {
-        /// Which file.
+        /// Name of the file.
         file: String,
-        /// Which target.
+        /// Name of the target.
         target: String,
         /// The fault.
         error: Box<UpstreamSettingsError>,
@@ -42,9 +42,9 @@ pub enum EgressError {
     /// The admin port, or that of datagrams, cannot be had.
     #[error("cannot listen on {address}: {error}")]
     Admin {
-        /// Which.
+        /// Address that was tried.
         address: std::net::SocketAddr,
-        /// Why.
+        /// Error of the system.
         error: std::io::Error,
     },
     /// The runtime or a signal handler cannot be started.
@@ -53,7 +53,7 @@ pub enum EgressError {
 }
 
 impl EgressError {
-    /// Whether another try with the same configuration fails again.
+    /// Returns whether another try with the same configuration fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Config { .. } | Self::Read { .. } | Self::Upstream { .. } | Self::Keys(_))

@@ -36,7 +36,7 @@ pub(crate) struct Exchange<'a> {
 /// Boxed, because a response is much larger than what else an attempt may end with.
 type Answer = Box<Response<AnswerBody>>;
 
-/// How one attempt ended.
+/// End of one attempt.
 enum Ended {
     Answered(Answer),
     /// It was not sent, by our own decision.
@@ -174,7 +174,7 @@ impl Exchange<'_> {
         request
     }
 
-    /// How long to wait before the next attempt; none where there is to be none.
+    /// Wait before the next attempt; none where there is to be none.
     fn retry_wait(&self, endpoint: &Endpoint, ended: &Ended) -> Option<Duration> {
         match ended {
             Ended::Refused(_) => None,
@@ -214,7 +214,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether an error says that the server answers nothing. One that answers nonsense is there.
+/// Returns whether an error says that the server answers nothing. One that answers nonsense is there.
 fn says_nobody_answers(error: &UpstreamError) -> bool {
     use UpstreamErrorKind::{Connect, ConnectTimeout, HeaderTimeout, Reset};
     matches!(error.kind, Connect | ConnectTimeout | HeaderTimeout | Reset)

@@ -32,7 +32,7 @@ pub(crate) struct Route {
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
-/// How often a gRPC client has sent a call before: it marks its retries itself.
+/// Field with the number of times a gRPC client has sent a call before: it marks its retries itself.
 const PREVIOUS_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previous-rpc-attempts");
 /// By which an operator of the node finds out why it refused.
 const DECISION: HeaderName = HeaderName::from_static("flashweir-decision");
@@ -67,9 +67,9 @@ async fn forward(
     let (mut head, body) = request.into_parts();
     let version = head.version;
     // Read before they are taken out as fields of our own.
-    let told = head.headers.get(DEADLINE).map(|value| parse_deadline(value.as_bytes())).transpose();
+    let time_left = head.headers.get(DEADLINE).map(|value| parse_deadline(value.as_bytes())).transpose();
     let grpc = || parse_grpc_timeout(head.headers.get(GRPC_TIMEOUT)?.as_bytes());
-    let told = told.map_err(|error| bad(&error.to_string()))?.or_else(grpc);
+    let time_left = time_left.map_err(|error| bad(&error.to_string()))?.or_else(grpc);
     let rank = rank_of(&route.ranks, &head.headers).unwrap_or(route.rank);
     let trace = head.headers.get(TRACE_PARENT).and_then(|value| trace_id(value.as_bytes()));
     let is_retry = head.headers.get(PREVIOUS_ATTEMPTS).is_some_and(|value| value != "0");
@@ -93,7 +93,7 @@ async fn forward(
         (None, Refusal::new(EgressRefusal::NoTarget, "", text))
     })?;
     target.view.counters.requests.increment();
-    let deadline = begun + told.unwrap_or(target.config.deadline);
+    let deadline = begun + time_left.unwrap_or(target.config.deadline);
     let taking = tokio::time::timeout_at(deadline, RequestBody::take(body, version));
     let body = match taking.await {
         Ok(Ok(body)) => body,

@@ -1,4 +1,5 @@
-//! Which addresses the hosts of a target have, looked up again and again: several servers behind one name are several nodes.
+//! Addresses of the hosts of a target, looked up again and again: several servers behind one name are several
+//! nodes.
 
 use crate::target::{Server, Target};
 use flashweir_core::Duration;
@@ -9,11 +10,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Weak;
 use tokio::time::{sleep, timeout};
 
-/// How often names are looked up. The time to live of DNS records is not known here; most are a minute or less.
+/// Interval between two look-ups of names. The time to live of DNS records is not known here; most are a
+/// minute or less.
 const EVERY: Duration = Duration::from_secs(10);
 /// The same while a target has no server.
 const EVERY_WITHOUT: Duration = Duration::from_secs(1);
-/// How long one look-up may take.
+/// Timeout of one look-up.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// The server of a URL whose host is an address.

@@ -27,7 +27,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
-/// How processes are served: the bounds of the gateway. The process is trusted, but its heads are parsed twice all the same.
+/// Settings by which processes are served: the bounds of the gateway. The process is trusted, but its heads
+/// are parsed twice all the same.
 const SERVE: ServeSettings = ServeSettings {
     head: HeadLimits { bytes_max: 64 << 10, fields_max: 100 },
     head_timeout: Duration::from_secs(10),
@@ -35,11 +36,11 @@ const SERVE: ServeSettings = ServeSettings {
     http2_streams_max: 256,
     http2_ping_after: Duration::from_secs(20),
 };
-/// How long requests under way may take after a signal to end.
+/// Time that requests under way may take after a signal to end.
 const DRAIN: Duration = Duration::from_secs(10);
 /// After a failed `accept`: trying again at once would only burn the core.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
-/// How often limits that ended with time alone are looked at, for the log.
+/// Interval at which limits that ended with time alone are looked for, for the log.
 const REFRESH: Duration = Duration::from_secs(1);
 
 /// Serves until SIGTERM or SIGINT; SIGHUP reads the files of keys again. Writes `ready_file` when it listens.

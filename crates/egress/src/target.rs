@@ -32,7 +32,7 @@ pub(crate) struct Endpoint {
     pub(crate) upstreams: Upstreams<RequestBody>,
 }
 
-/// Which server: the URL it was configured by, and one of the addresses of that URL's host.
+/// Identity of a server: the URL it was configured by, and one of the addresses of that URL's host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) url: Uri,
@@ -151,7 +151,7 @@ impl Target {
         Some(Rc::clone(chosen))
     }
 
-    /// Whether another server is there than these.
+    /// Returns whether another server is there than these.
     pub(crate) fn has_other(&self, tried: &[SocketAddr]) -> bool {
         self.endpoints.borrow().iter().any(|endpoint| !tried.contains(&endpoint.server.address))
     }

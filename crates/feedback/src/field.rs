@@ -68,7 +68,7 @@ pub enum FieldError {
     /// A number that no node may send.
     #[error("{what} {value}: expected at most {max}")]
     Absurd {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
         /// The number in the message.
         value: u64,

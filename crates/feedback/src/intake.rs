@@ -18,7 +18,7 @@ pub struct Intake<M> {
     limit: UpstreamLimit,
 }
 
-/// How a field was taken.
+/// Outcome of taking a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// News: the limit may have changed.

@@ -67,7 +67,7 @@ impl<M> KeyRing<M> {
         Self { keys: Vec::new() }
     }
 
-    /// Whether there are no keys.
+    /// Returns whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()

@@ -7,7 +7,8 @@ use flashweir_core::{Duration, Rate};
 /// A node's demand on one sender. Ranks are places in the order of importance, 0 the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// Which run of the node speaks; a later run has a larger number (seconds since 1970 at its start, for instance).
+    /// Run of the node that speaks; a later run has a larger number (seconds since 1970 at its start, for
+    /// instance).
     pub epoch: u32,
     /// Rises with every refresh of one run.
     pub sequence: u32,
@@ -17,7 +18,7 @@ pub struct Feedback {
     pub severity: u8,
     /// Maximum rate of the limited ranks together to this node; none is a release.
     pub rate: Option<Rate>,
-    /// How long the message holds from its arrival, whole milliseconds.
+    /// Lifetime of the message from its arrival, whole milliseconds.
     pub ttl: Duration,
 }
 
@@ -33,7 +34,7 @@ const NO_RATE: u32 = u32::MAX;
 pub(crate) const BODY_BYTES: usize = 16;
 
 impl Feedback {
-    /// Whether the message ends a limit.
+    /// Returns whether the message ends a limit.
     #[must_use]
     pub fn is_release(&self) -> bool {
         self.rate.is_none()
@@ -72,7 +73,8 @@ impl Feedback {
         Ok(feedback)
     }
 
-    /// Whether a node may say this; the numbers of every message are checked when it is made and when it is read.
+    /// Checks that a node may say this; the numbers of every message are checked when it is made and when it
+    /// is read.
     pub(crate) fn check(&self) -> Result<(), FieldError> {
         let absurd = |what, value: u64, max: u64| Err(FieldError::Absurd { what, value, max });
         if usize::from(self.from_rank) >= CLASSES {

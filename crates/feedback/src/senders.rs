@@ -35,7 +35,7 @@ const HEADROOM: f64 = 1.5;
 const _: () = assert!(1.0 / HEADROOM < BINDS_FROM);
 /// Beyond that: a sender of one request a second varies by more than half of that.
 const SLACK_RPS: f64 = 2.0;
-/// How far above its share a sender may be: clocks and rounding differ.
+/// Factor by which a sender may be above its share: clocks and rounding differ.
 const SHARE_TOLERANCE: f64 = 1.05;
 /// Allowance of a sender beyond its share before it has heard of it, as time at that share.
 const LATE_BY: Duration = Duration::from_millis(500);
@@ -45,7 +45,7 @@ const LATE_REQUESTS: f64 = 8.0;
 /// Names a sender until it is forgotten, and none afterwards; to be kept with its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderSlot {
-    /// Where the sender was: it moves when others are forgotten.
+    /// Index of the sender at that time: it moves when others are forgotten.
     at: u32,
     key: u64,
 }
@@ -55,7 +55,7 @@ pub struct SenderSlot {
 pub struct Judged {
     /// The sender.
     pub slot: SenderSlot,
-    /// Whether the request is beyond what its sender was given.
+    /// True if the request is beyond what its sender was given.
     pub is_over_share: bool,
 }
 
@@ -172,7 +172,7 @@ impl Senders {
         self.senders.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.senders.is_empty()
@@ -183,7 +183,7 @@ impl Senders {
         self.senders.get_mut(place)
     }
 
-    /// Where the sender is in `senders`; else where its key would be in `index`.
+    /// Position of the sender in `senders`; else the position that its key would have in `index`.
     fn probe(&self, key: u64) -> Result<u32, usize> {
         let mask = self.index.len() - 1;
         let mut place = mix(key) as usize & mask;
@@ -268,7 +268,8 @@ impl Sender {
         Claim { weight: self.weight, demand }
     }
 
-    /// Whether the sender would have sent if its share were what limits it: one that leaves is not waited for.
+    /// Returns whether the sender would have sent if its share were what limits it: one that leaves is not
+    /// waited for.
     fn is_silent(&self, now: Instant) -> bool {
         let expected =
             now.saturating_since(self.heard).as_secs_f64() * self.share.map_or(0.0, Rate::per_second);
@@ -286,8 +287,8 @@ impl Sender {
         share.max(wide.min(most))
     }
 
-    /// Whether one more request is within the share. Counted in requests, so that a share which was small for a moment does not
-    /// count against the sender afterwards.
+    /// Returns whether one more request is within the share. Counted in requests, so that a share which was
+    /// small for a moment does not count against the sender afterwards.
     fn conforms(&mut self, now: Instant) -> bool {
         let Some(share) = self.share else { return true };
         let share_rps = share.per_second();

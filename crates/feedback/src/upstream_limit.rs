@@ -50,11 +50,11 @@ pub struct Limit {
     pub severity: u8,
     /// Maximum rate of the limited ranks together.
     pub rate: Rate,
-    /// Whether the time to live is over and the limit opens.
+    /// True if the time to live is over and the limit opens.
     pub is_expired: bool,
 }
 
-/// Whether a message changed anything.
+/// Effect of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// It is newer than the last one and in force.
@@ -114,7 +114,7 @@ impl UpstreamLimit {
         (!is_open).then(|| Limit { rate: Rate::from_per_second(rate_rps), is_expired: true, ..limit })
     }
 
-    /// How long ago the newest message came; none before the first.
+    /// Age of the newest message; none before the first.
     #[must_use]
     pub fn age(&self, now: Instant) -> Option<Duration> {
         self.last.map(|last| now.saturating_since(last.heard))

@@ -23,7 +23,7 @@ const LAST_CONNECTIONS_WAIT: Duration = Duration::from_millis(5);
 /// Share of the bounds that a connection holds while it is open.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Why it only gets refusals, if so.
+    /// Reason for which it only gets refusals, if it does.
     pub(crate) full: Option<Reason>,
     _connection: Taken,
     _client: Option<ClientTaken>,

@@ -47,11 +47,12 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// A response whose last byte was handed to the HTTP library.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// When its request was sent to the origin.
+    /// Time at which its request was sent to the origin.
     pub(crate) started: Instant,
-    /// Where the part of its time begins that is judged.
+    /// Beginning of the judged part of its time.
     pub(crate) judged_from: Instant,
-    /// When its first byte was handed over, and later by as long as the client was waiting for the origin.
+    /// Time at which its first byte was handed over, plus the time for which the client waited for the
+    /// origin.
     pub(crate) delivered_from: Instant,
     /// Receives the end of the response in the pipeline.
     pub(crate) delivery: Delivery,

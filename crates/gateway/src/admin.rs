@@ -53,7 +53,7 @@ impl AdminServer {
         Ok(Self { listener, known: Arc::new(Known { shared, config_file, workers }) })
     }
 
-    /// Where it listens; the system chose the port when 0 was asked for.
+    /// Listening address; the system chose the port when 0 was asked for.
     pub(crate) fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.address()
     }

@@ -45,12 +45,12 @@ pub(crate) struct WorkerEnds {
     pub(crate) stopped: mpsc::Sender<Stopped>,
 }
 
-/// How a worker ended.
+/// End of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Stopped {
     /// Requests that were cut because the drain took too long.
     pub(crate) requests_cut: usize,
-    /// Why it could not run, if so.
+    /// Reason for which it could not run, if so.
     pub(crate) failure: Option<String>,
 }
 

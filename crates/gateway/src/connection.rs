@@ -42,7 +42,7 @@ const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
 pub(crate) struct Client {
     /// The other end of the connection: the client itself or a proxy.
     pub(crate) peer: SocketAddr,
-    /// Where it comes from, if new connections from there may be refused.
+    /// Source network, if new connections from there may be refused.
     pub(crate) source: Option<ClientNetwork>,
     /// The connection is encrypted.
     pub(crate) is_tls: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Client {
     pub(crate) tls_fingerprint: Cell<Option<u64>>,
     /// Its socket.
     pub(crate) wire: Rc<Wire>,
-    /// Why all its requests are refused, if so.
+    /// Reason for which all its requests are refused, if they are.
     pub(crate) full: Option<Reason>,
     /// A request was answered whose body was not read.
     pub(crate) left_body_unread: Cell<bool>,

@@ -55,7 +55,7 @@ pub(crate) struct WorkerContext {
     pub(crate) pipeline: Rc<PipelineHost>,
     /// Stored responses.
     pub(crate) cache: WorkerCache,
-    /// Where requests go in a cluster.
+    /// Routing of requests in a cluster.
     pub(crate) replication: WorkerReplication,
     /// Requests' bodies that are waited for.
     pub(crate) uploads: Rc<UploadRoom>,
@@ -93,7 +93,7 @@ pub(crate) struct Current {
     pub(crate) classifier: Classifier,
     /// Recognises nodes in front.
     pub(crate) senders: SenderNames,
-    /// How this gateway names itself to upstreams that sign what they say.
+    /// Name of this gateway for upstreams that sign their messages.
     pub(crate) own_name: Option<HeaderValue>,
 }
 
@@ -243,7 +243,8 @@ impl Current {
         }
     }
 
-    /// Where a request's connection comes from, if new ones from there may be refused should its clients ignore `Retry-After`.
+    /// Source network of a request's connection, if new ones from there may be refused should its clients
+    /// ignore `Retry-After`.
     pub(crate) fn source(
         &self,
         classified: &Classified,

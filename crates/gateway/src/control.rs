@@ -77,7 +77,7 @@ pub(crate) struct Planners {
     pub(crate) sentries: SentryStation,
     /// Ceilings in the kernel, where it has a gate.
     pub(crate) kernel: Option<KernelGuard>,
-    /// Where upstreams say by datagrams what they ask for.
+    /// Socket for the datagrams of upstreams.
     pub(crate) datagrams: Option<UdpSocket>,
 }
 

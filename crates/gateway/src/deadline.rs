@@ -54,8 +54,8 @@ pub(crate) fn pass_on(fields: &mut HeaderMap, now: Instant, deadline: Option<Ins
     }
     // Digits, and a unit.
     let value = |text: String| HeaderValue::try_from(text).ok();
-    if let Some(told) = fields.get(&GRPC_FIELD).and_then(|told| parse_grpc_timeout(told.as_bytes()))
-        && let Some(text) = grpc_timeout_text(left.min(told)).and_then(value)
+    if let Some(timeout) = fields.get(&GRPC_FIELD).and_then(|value| parse_grpc_timeout(value.as_bytes()))
+        && let Some(text) = grpc_timeout_text(left.min(timeout)).and_then(value)
     {
         fields.insert(GRPC_FIELD, text);
     }

@@ -25,9 +25,9 @@ pub(crate) struct Decisions {
 /// One refusal, as small as it can be: the numbers behind it are in the plan, shared by all refusals under it.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
-    /// When it was decided.
+    /// Time of the decision.
     pub(crate) at: Instant,
-    /// Which limit refused.
+    /// Limit that refused.
     pub(crate) reason: Reason,
     /// Only recorded: in shadow mode the request was admitted all the same.
     pub(crate) shadow: bool,

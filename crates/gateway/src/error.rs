@@ -1,4 +1,4 @@
-//! Why a gateway did not start, or did not stop cleanly.
+//! Errors of a gateway that did not start, or did not stop cleanly.
 
 use flashweir_http::listen::ListenError;
 use flashweir_http::tls::TlsError;
@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why [`run`](crate::run) failed. Each message says what and where.
+/// Error of [`run`](crate::run). Each message says what and where.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// A port for clients cannot be had.
@@ -85,8 +85,8 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// Whether what was asked for cannot be had as configured (a port in use, a certificate that is none): starting
-    /// again without a change will not help.
+    /// Returns whether what was asked for cannot be had as configured (a port in use, a certificate that is
+    /// none): starting again without a change will not help.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {

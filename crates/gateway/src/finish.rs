@@ -34,7 +34,7 @@ use std::task::{Context, Poll};
 const GAP: Duration = Duration::from_secs(1);
 
 pin_project! {
-    /// Where a response's body comes from.
+    /// Source of a response's body.
     #[project = SourceProjection]
     pub(crate) enum Source {
         /// From the upstream, all of it still to be read.
@@ -65,7 +65,7 @@ pub(crate) struct Watch {
     first_byte_at: Instant,
     bytes: u64,
     waiting_since: Option<Instant>,
-    /// How long, since the first byte, the client had everything that the origin had sent.
+    /// Time since the first byte in which the client had everything that the origin had sent.
     waited: Duration,
     unmeasured: Option<Unmeasured>,
     transfer: Option<Rc<Transfer>>,

@@ -244,7 +244,7 @@ impl<'a> Upload<'a> {
     }
 }
 
-/// Whether the response goes on for as long as the client likes, mostly in silence.
+/// Returns whether the response goes on for as long as the client likes, mostly in silence.
 pub(crate) fn is_event_stream(head: &response::Parts) -> bool {
     const EVENT_STREAM: &[u8] = b"text/event-stream";
     let named = head.headers.get(CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);

@@ -34,7 +34,8 @@ struct Until {
     times: u32,
 }
 
-/// Whether a source is one that may be listed: clients are judged, and it is none that speaks for others or is exempt.
+/// Returns whether a source is one that may be listed: clients are judged, and it is none that speaks for
+/// others or is exempt.
 pub(crate) fn may_be_listed(config: &Config, trusted_proxies: &TrustedProxies, source: IpAddr) -> bool {
     let source = source.to_canonical();
     let is_in = |networks: &[ipnet::IpNet]| networks.iter().any(|network| network.contains(&source));
@@ -126,7 +127,7 @@ impl ImpatientSources {
         }
     }
 
-    /// How often a source was not listed, or not watched, for want of room.
+    /// Number of times a source was not listed, or not watched, for want of room.
     pub(crate) fn overflows(&self) -> u64 {
         self.impatience.displaced() + self.unlisted.load(Relaxed)
     }
@@ -177,14 +178,14 @@ mod tests {
         Instant::from_millis(1_000 + millis)
     }
 
-    const TOLD: Duration = Duration::from_secs(4);
+    const RETRY_AFTER: Duration = Duration::from_secs(4);
 
     /// Refuses the source a thousand times a second beside others; when it is listed, if within this many seconds.
     fn hammer(sources: &ImpatientSources, source: ClientNetwork, from_ms: u64, seconds: u64) -> Option<u64> {
         let other = self::source("203.0.113.9");
         (from_ms..from_ms + 1_000 * seconds).find(|&millis| {
             assert!(!sources.turns_away(at(millis), other));
-            sources.refused(at(millis), source, 1, TOLD).1
+            sources.refused(at(millis), source, 1, RETRY_AFTER).1
         })
     }
 
@@ -198,15 +199,15 @@ mod tests {
         let listed = hammer(&sources, hasty, 0, 30).expect("listed");
         for (after_ms, turned_away) in [(1, true), (9_900, true), (10_000, false), (11_000, false)] {
             // Others are refused meanwhile, so the service stays short.
-            sources.refused(at(listed + after_ms), source("203.0.113.1"), 2, TOLD);
+            sources.refused(at(listed + after_ms), source("203.0.113.1"), 2, RETRY_AFTER);
             assert_eq!(sources.turns_away(at(listed + after_ms), hasty), turned_away, "{after_ms}");
             assert_eq!(sources.in_force(at(listed + after_ms)).len(), usize::from(turned_away));
         }
         assert!(!sources.turns_away(at(listed + 1), source("198.51.100.8")), "its neighbour");
         // Refused once more, it is one refused client; hammering again it is listed again, for longer.
-        assert_eq!(sources.refused(at(listed + 11_000), hasty, 1, TOLD), (false, false));
+        assert_eq!(sources.refused(at(listed + 11_000), hasty, 1, RETRY_AFTER), (false, false));
         let again = hammer(&sources, hasty, listed + 11_000, 30).expect("listed");
-        sources.refused(at(again + 15_000), source("203.0.113.1"), 2, TOLD);
+        sources.refused(at(again + 15_000), source("203.0.113.1"), 2, RETRY_AFTER);
         assert!(sources.turns_away(at(again + 15_000), hasty));
     }
 
@@ -216,13 +217,13 @@ mod tests {
         let of = |n: u64| source(&format!("2001:db8:1:2::{:x}", 1 + n % 60_000));
         let listed = (0..30_000).find(|&n| {
             sources.turns_away(at(n), source("203.0.113.9"));
-            sources.refused(at(n), of(n), n, TOLD).0
+            sources.refused(at(n), of(n), n, RETRY_AFTER).0
         });
         // With a new address, it does not show itself as another client, but for its browser or session.
         assert!(listed.is_none(), "30,000 clients of one source");
         let listed = (40_000..70_000).find(|&n| {
             sources.turns_away(at(n), source("203.0.113.9"));
-            sources.refused(at(n), of(n), 1, TOLD).0
+            sources.refused(at(n), of(n), 1, RETRY_AFTER).0
         });
         let listed = listed.expect("one client of one source");
         assert!(
@@ -248,7 +249,7 @@ mod tests {
         assert!(
             !sources.turns_away(at(third + 31_500), other) && sources.in_force(at(third + 31_500)).is_empty()
         );
-        sources.refused(at(third + 32_000), source("203.0.113.1"), 2, TOLD);
+        sources.refused(at(third + 32_000), source("203.0.113.1"), 2, RETRY_AFTER);
         assert!(sources.turns_away(at(third + 32_500), other), "short again, before its 40 s are over");
     }
 

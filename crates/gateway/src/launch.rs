@@ -40,7 +40,7 @@ pub struct Launch {
     pub config_file: Option<PathBuf>,
     /// The flags that win over the file, at every reload too.
     pub overrides: Overrides,
-    /// Where what the planners see and decide is recorded.
+    /// File in which the planners' inputs and decisions are recorded.
     pub record: Option<PathBuf>,
     /// URLs of the servers that take requests now, from outside; they win over file and flags once there are any.
     pub servers: Option<watch::Receiver<Vec<String>>>,
@@ -140,13 +140,13 @@ impl Gateway {
         })
     }
 
-    /// Where clients connect; the system chose the ports that were configured as 0.
+    /// Addresses for clients; the system chose the ports that were configured as 0.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.shared.listening_on
     }
 
-    /// Where the admin listener is.
+    /// Address of the admin listener.
     #[must_use]
     pub fn admin_address(&self) -> SocketAddr {
         self.admin_address

@@ -26,7 +26,7 @@ const ORCA_BINARY: [HeaderName; 2] = [
     HeaderName::from_static("x-endpoint-load-metrics-bin"),
 ];
 
-/// Why a report was of no use.
+/// Reason for which a report was of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Useless {
     /// It says nothing that is asked for.
@@ -40,7 +40,7 @@ enum Useless {
 pub(crate) struct LoadReport {
     /// Service time of the request, microseconds.
     pub(crate) took_us: Option<u32>,
-    /// How busy the origin is, thousandths, at most 100,000.
+    /// Utilisation of the origin, thousandths, at most 100,000.
     pub(crate) utilisation_milli: Option<u32>,
 }
 

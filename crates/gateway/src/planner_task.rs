@@ -42,7 +42,7 @@ pub(crate) struct NewsStation {
     recorder: Option<Arc<Recorder>>,
 }
 
-/// Where plans go and planners come from.
+/// Publishes plans and builds planners.
 struct NewsOutlet {
     shared: Arc<Shared>,
     workers: usize,

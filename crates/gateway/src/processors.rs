@@ -3,7 +3,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 
-/// Where control groups are mounted.
+/// Mount point of the control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Processor time of all threads since the start, seconds.

@@ -33,9 +33,9 @@ pub(crate) fn start(file: &Path, config: &Config, workers: usize) -> Result<Arc<
     }
     let build = env!("CARGO_PKG_VERSION").to_owned();
     let head = Head { run: random_u64(), segment: 0, build, configuration };
-    let told = file.display().to_string();
+    let name = file.display().to_string();
     let failed = move |error: &std::io::Error| {
-        tracing::error!("cannot record to {told}: {error}; recording has ended")
+        tracing::error!("cannot record to {name}: {error}; recording has ended")
     };
     let recorder = Recorder::start(file, head, failed);
     recorder.map(Arc::new).map_err(|source| GatewayError::Record { file: file.to_owned(), source })

@@ -29,9 +29,9 @@ const FIELDS: usize = 8;
 pub(crate) struct Refusal {
     /// Names it.
     pub(crate) id: DecisionId,
-    /// Which limit refused.
+    /// Limit that refused.
     pub(crate) reason: Reason,
-    /// When to come back.
+    /// Time until the client may come back.
     pub(crate) retry_after: RetryAfter,
     /// The ceiling that was met, where it is a rate.
     pub(crate) ceiling: Option<Rate>,
@@ -212,16 +212,16 @@ mod tests {
     fn a_crowd_is_refused_with_everything_a_client_can_use() {
         let refusal = refusal(Reason::FlashCrowd, Some(Rate::from_per_second(120.7)));
         let response = respond(&refusal, Method::GET, "*/*");
-        let told = refusal.retry_after.jittered_s;
+        let seconds = refusal.retry_after.jittered_s;
         assert_eq!(response.status(), 503);
-        assert_eq!(field(&response, "retry-after"), told.to_string());
+        assert_eq!(field(&response, "retry-after"), seconds.to_string());
         assert_eq!(field(&response, "cache-control"), "no-store");
         assert_eq!(field(&response, "flashweir-decision"), format!("{}; reason=flash_crowd", refusal.id));
         assert_eq!(field(&response, "ratelimit-policy"), "\"flash_crowd\";q=120;w=1");
-        assert_eq!(field(&response, "ratelimit"), format!("\"flash_crowd\";r=0;t={told}"));
+        assert_eq!(field(&response, "ratelimit"), format!("\"flash_crowd\";r=0;t={seconds}"));
         assert_eq!(field(&response, "content-length"), response.body().len().to_string());
         assert_eq!(field(&response, "connection"), "(absent)");
-        assert!((4..=8).contains(&told));
+        assert!((4..=8).contains(&seconds));
     }
 
     #[test]

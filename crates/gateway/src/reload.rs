@@ -11,7 +11,7 @@ use flashweir_http::upstream::UpstreamSettingsError;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Why a reload changed nothing.
+/// Reason for which a reload changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReloadError {
     #[error(transparent)]

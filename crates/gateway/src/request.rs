@@ -39,7 +39,7 @@ use tokio::task::spawn_local;
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 /// A refused request's body up to this size is taken in when it has arrived already, to keep the connection.
 const SMALL_BODY_BYTES: u64 = 16 << 10;
-/// How long the body of a refused HTTP/2 request may take to arrive; a round trip to anywhere is shorter.
+/// Time within which the body of a refused HTTP/2 request has to arrive; a round trip to anywhere is shorter.
 const LATE_BODY_WAIT: Duration = Duration::from_secs(1);
 
 /// Answers one request. Never fails: every error has an answer.
@@ -287,7 +287,7 @@ async fn answer(
     Ok(tell_overload(&worker, node, response))
 }
 
-/// Whether an origin is asked before a body is sent to it: of HTTP/2 no interim response is heard.
+/// Returns whether an origin is asked before a body is sent to it: of HTTP/2 no interim response is heard.
 fn is_asked(current: &Current, service: usize, now: Instant) -> bool {
     current.live.config.services[service].upstream.protocol == Protocol::Http1
         && current.silent_origins.are_asked(service, now)
@@ -360,7 +360,8 @@ async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool)
     }
 }
 
-/// Whether anything about the head is such that preparing it may fail; false for nearly all of HTTP/1.1.
+/// Returns whether anything about the head is such that preparing it may fail; false for nearly all of
+/// HTTP/1.1.
 fn may_be_unfit(head: &request::Parts) -> bool {
     head.uri.authority().is_some()
         || !head.uri.path().starts_with('/')

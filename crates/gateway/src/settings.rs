@@ -7,10 +7,10 @@ use flashweir_http::head_guard::HeadLimits;
 use flashweir_http::serve::ServeSettings;
 use flashweir_http::upstream::{EjectionSettings, LearningSettings, PoolSettings, UpstreamSettings};
 
-/// How long an HTTP/2 client may be silent with requests open before it is asked whether it is still there.
+/// Silence of an HTTP/2 client with open requests after which it gets a ping.
 const HTTP2_PING_AFTER: Duration = Duration::from_secs(20);
 
-/// How clients' connections are served.
+/// Settings by which clients' connections are served.
 pub(crate) fn serve_settings(config: &Config) -> ServeSettings {
     let bounds = &config.bounds;
     ServeSettings {
@@ -22,8 +22,9 @@ pub(crate) fn serve_settings(config: &Config) -> ServeSettings {
     }
 }
 
-/// How upstreams are spoken to, with this many fields in a response at most. The bound on connections holds over all workers, and each has its own pool: every
-/// worker gets an equal part, at least one.
+/// Settings of exchanges with upstreams, with this number of fields in a response at most. The bound on
+/// connections holds over all workers, and each has its own pool: every worker gets an equal part, at least
+/// one.
 pub(crate) fn upstream_settings(
     upstream: &Upstream,
     response_fields_max: usize,
@@ -46,7 +47,7 @@ pub(crate) fn upstream_settings(
     }
 }
 
-/// When servers are left out, how they return, and how much each gets.
+/// Settings of the pool: ejection of servers, their return, and the share of each.
 fn pool_settings(upstream: &Upstream) -> PoolSettings {
     let defaults = PoolSettings::default();
     let health = &upstream.health;

@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) live: ArcSwap<Live>,
     /// The plan in force.
     pub(crate) plan: Arc<ArcSwap<Plan>>,
-    /// Why load is as it is.
+    /// Cause of the present load.
     pub(crate) verdict: ArcSwap<LoadVerdict>,
     /// This gateway as one of several, where limits are shared.
     pub(crate) cluster: Option<Arc<Cluster>>,
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) rest: Arc<Rest>,
     /// State that the pipelines of all workers share.
     pub(crate) pipelines: SharedByWorkers,
-    /// Where clients are that ignore `Retry-After`.
+    /// Sources of clients that ignore `Retry-After`.
     pub(crate) impatient: Arc<ImpatientSources>,
     /// Counts of refusals in the kernel, before a worker saw the request, for the planner.
     pub(crate) turned_away: TurnedAway,
@@ -69,7 +69,7 @@ pub(crate) struct Shared {
     pub(crate) telemetry: Telemetry,
     /// Log lines that load could make frequent.
     pub(crate) warnings: Arc<Warnings>,
-    /// Where clients connect (with the ports the system chose for port 0).
+    /// Addresses for clients (with the ports the system chose for port 0).
     pub(crate) listening_on: Vec<SocketAddr>,
     draining: AtomicBool,
 }
@@ -161,7 +161,7 @@ impl Shared {
         })
     }
 
-    /// Whether new work is refused because the gateway is about to stop.
+    /// Returns whether new work is refused because the gateway is about to stop.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }

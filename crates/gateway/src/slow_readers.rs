@@ -69,7 +69,7 @@ impl Reading {
         self.waited.get() + waiting
     }
 
-    /// Whether it was too slow over a window that is over.
+    /// Returns whether it was too slow over a window that is over.
     fn is_too_slow(&self, now: Instant) -> bool {
         let waited = self.waited(now);
         if waited < self.window {
@@ -91,7 +91,7 @@ impl Reading {
 }
 
 impl SlowReaders {
-    /// Whether no response is being read: no sweep is needed.
+    /// Returns whether no response is being read: no sweep is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.watched.borrow().is_empty()
     }

@@ -1,4 +1,4 @@
-//! Which state file is this gateway's.
+//! Choice of this gateway's state file.
 
 use crate::shared::Shared;
 use flashweir_config::Config;

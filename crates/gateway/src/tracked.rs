@@ -33,12 +33,12 @@ pub(crate) struct Wire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(u32);
 
-/// Where and when a response's last byte was handed to the kernel.
+/// Position and time at which a response's last byte was handed to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MarkMet {
     /// Bytes written on the connection up to and including the response.
     pub(crate) position: u64,
-    /// When the kernel had taken them.
+    /// Time at which the kernel had taken them.
     pub(crate) at: Instant,
 }
 
@@ -72,7 +72,7 @@ impl Wire {
         Mark(self.marks_asked.get())
     }
 
-    /// Where the response asked about ended; `None` while it is still in a buffer. A later response on the same
+    /// End of the response asked about; `None` while it is still in a buffer. A later response on the same
     /// connection may have moved the mark on: it is then too late rather than too early.
     pub(crate) fn mark_met(&self, mark: Mark) -> Option<MarkMet> {
         let behind = mark.0.wrapping_sub(self.marks_met.get());

@@ -24,7 +24,7 @@ const FIRST_WINDOW: FirstWindow = FirstWindow::Corrected { floor: LOOK_INTERVAL 
 #[derive(Debug)]
 pub(crate) struct Transfer {
     started: Instant,
-    /// Where the part of its time begins that is judged.
+    /// Beginning of the judged part of its time.
     judged_from: Instant,
     url_class: u32,
     wire: Rc<Wire>,

@@ -27,7 +27,7 @@ struct ServiceSeen {
     /// Counts when the last line was logged, or nothing had been refused: offered, and refused by reason.
     offered: u64,
     refused: [u64; Reason::ALL.len()],
-    told_at: Instant,
+    counted_at: Instant,
     is_refusing: bool,
 }
 
@@ -80,18 +80,18 @@ impl VerdictTask {
             let (offered, refused) = counts(shared, service);
             let place = self.services.iter().position(|seen| seen.name == service.name);
             let place = place.unwrap_or_else(|| {
-                let (name, told_at) = (service.name.clone(), now);
-                self.services.push(ServiceSeen { name, offered, refused, told_at, is_refusing: false });
+                let (name, counted_at) = (service.name.clone(), now);
+                self.services.push(ServiceSeen { name, offered, refused, counted_at, is_refusing: false });
                 self.services.len() - 1
             });
             let seen = &mut self.services[place];
             let news: u64 =
                 refused.iter().zip(seen.refused).map(|(now, before)| now.saturating_sub(before)).sum();
-            let span = now.saturating_since(seen.told_at);
+            let span = now.saturating_since(seen.counted_at);
             let is_due = !seen.is_refusing || span >= TELLS_EVERY;
             if news == 0 {
                 if is_due {
-                    (seen.offered, seen.told_at, seen.is_refusing) = (offered, now, false);
+                    (seen.offered, seen.counted_at, seen.is_refusing) = (offered, now, false);
                 }
                 continue;
             }
@@ -116,7 +116,7 @@ impl VerdictTask {
                 ceiling_rps = shared.plan.load().explanation.ceiling_rps,
                 "requests are refused; this is logged once a minute"
             );
-            (seen.offered, seen.refused, seen.told_at, seen.is_refusing) = (offered, refused, now, true);
+            (seen.offered, seen.refused, seen.counted_at, seen.is_refusing) = (offered, refused, now, true);
         }
     }
 }
@@ -179,7 +179,7 @@ fn blamed(shared: &Shared) -> Option<String> {
     known.rev().max_by_key(|(_, reasons)| *reasons).map(|(service, _)| service.name.clone())
 }
 
-/// Why load is as it is, in a sentence or two.
+/// Cause of the present load, in a sentence or two.
 fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>) -> String {
     let cause = match verdict.cause {
         LoadCause::TooFewSamples => "Too few responses came back to judge by, and no request is refused.",

@@ -41,7 +41,7 @@ fn report_reload(shared: &Shared, reloaded: Result<bool, TlsError>, what: impl D
     shared.telemetry.control().certificate_reloads.increment(outcome);
 }
 
-/// How often the number of connections is looked at.
+/// Interval between two readings of the number of connections.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(2);
 /// Connections that have ended since the peak, at least, before memory is given back: they held some megabytes.
 const CONNECTIONS_GONE: usize = 128;

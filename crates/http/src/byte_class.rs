@@ -48,12 +48,12 @@ impl ByteClass {
         Self(class)
     }
 
-    /// Whether `byte` is one of the class.
+    /// Returns whether `byte` is one of the class.
     pub(crate) const fn has(&self, byte: u8) -> bool {
         self.0[byte as usize]
     }
 
-    /// Whether all of `bytes` are.
+    /// Returns whether all of `bytes` are.
     pub(crate) fn has_all(&'static self, bytes: &[u8]) -> bool {
         bytes.iter().all(|&byte| self.has(byte))
     }

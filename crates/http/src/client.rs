@@ -34,7 +34,7 @@ impl TrustedProxies {
         Self(networks)
     }
 
-    /// Whether this address is a trusted proxy. Linear in the networks, which are few.
+    /// Returns whether this address is a trusted proxy. Linear in the networks, which are few.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(client("10.0.0.1", &[(F, "proto=https")]), "10.0.0.1");
         let both = [(F, "for=192.0.2.1"), ("x-forwarded-for", "192.0.2.1")];
         assert_eq!(client("10.0.0.1", &both), "192.0.2.1");
-        let apart = [(F, "for=6.6.6.6"), ("x-forwarded-for", "192.0.2.1")];
-        assert_eq!(client("10.0.0.1", &apart), "10.0.0.1", "one of them is the client's own");
+        let conflicting = [(F, "for=6.6.6.6"), ("x-forwarded-for", "192.0.2.1")];
+        assert_eq!(client("10.0.0.1", &conflicting), "10.0.0.1", "one of them is the client's own");
     }
 
     #[test]

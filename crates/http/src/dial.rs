@@ -20,10 +20,10 @@ use tokio::time::{Instant, timeout};
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Addresses of one answer that are tried: with the delay more than most connect timeouts have time for.
 const ADDRESSES_MAX: usize = 16;
-/// How long a connection waits for the resolver while an older answer is at hand. RFC 8767 §5 names 1.8 s for resolvers, whose
-/// clients wait longer than ours.
+/// Time that a connection waits for the resolver while an older answer is at hand. RFC 8767 §5 names 1.8 s
+/// for resolvers, whose clients wait longer than ours.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long an answer is kept: the lower end of RFC 8767 §5.
+/// Lifetime of a kept answer: the lower end of RFC 8767 §5.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A host and port, with the latest answer of the resolver. Shared by all workers.
@@ -55,7 +55,7 @@ impl Host {
         }
     }
 
-    /// Whether it is a name, whose addresses may change.
+    /// Returns whether it is a name, whose addresses may change.
     pub(crate) fn is_name(&self) -> bool {
         self.name.parse::<IpAddr>().is_err()
     }
@@ -104,8 +104,9 @@ impl Host {
     }
 }
 
-/// Whether the resolver got no answer, rather than the answer that there is no such name or address. The standard library keeps
-/// the resolver's message alone (`EAI_AGAIN` of glibc and of musl); any other counts as an answer.
+/// Returns whether the resolver got no answer, rather than the answer that there is no such name or address.
+/// The standard library keeps the resolver's message alone (`EAI_AGAIN` of glibc and of musl); any other
+/// counts as an answer.
 fn is_temporary(error: &io::Error) -> bool {
     let message = error.to_string();
     error.kind() == io::ErrorKind::TimedOut

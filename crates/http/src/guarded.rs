@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Which HTTP a connection speaks.
+/// HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1 and HTTP/1.0.
@@ -62,7 +62,7 @@ pub struct Guarded<Io> {
     is_flushed: bool,
     /// Rest of the interim responses, or of the answer to a refused head, that is being written.
     own_left: Vec<u8>,
-    /// Where clients that end their half of the connection are answered.
+    /// Holder of connections whose clients have ended their half.
     ends: Option<EndHolder>,
 }
 
@@ -79,20 +79,21 @@ struct Refused {
 const SNIFF_BYTES: usize = 2_048;
 
 impl GuardHandle {
-    /// Where the client is between two requests' bytes; always [`ReadPhase::Idle`] in a tunnel, and never
+    /// Phase of the client between two requests' bytes; always [`ReadPhase::Idle`] in a tunnel, and never
     /// [`ReadPhase::ReadingBody`] in HTTP/2, where bodies and heads share the connection.
     #[must_use]
     pub fn phase(&self) -> ReadPhase {
         self.0.phase.get()
     }
 
-    /// When the head being read began; meaningful while the phase is [`ReadPhase::ReadingHead`].
+    /// Time at which the head being read began; meaningful while the phase is [`ReadPhase::ReadingHead`].
     #[must_use]
     pub fn head_since(&self) -> Instant {
         self.0.head_since.get()
     }
 
-    /// Whether the connection speaks HTTP/2: while a head is under way, no other stream gets anything.
+    /// Returns whether the connection speaks HTTP/2: while a head is under way, no other stream gets
+    /// anything.
     #[must_use]
     pub fn is_http2(&self) -> bool {
         self.0.is_http2.get()
@@ -104,7 +105,7 @@ impl GuardHandle {
         self.0.violation.get()
     }
 
-    /// Whether the last write could not be taken: something is still owed to the client.
+    /// Returns whether the last write could not be taken: something is still owed to the client.
     #[must_use]
     pub fn is_write_blocked(&self) -> bool {
         self.0.is_write_blocked.get()
@@ -121,7 +122,7 @@ impl GuardHandle {
         &self.0.interims
     }
 
-    /// Whether the client has ended its half of the connection while a response is owed to it.
+    /// Returns whether the client has ended its half of the connection while a response is owed to it.
     #[must_use]
     pub fn is_end_held(&self) -> bool {
         self.0.end.is_held()
@@ -201,7 +202,7 @@ impl<Io> Guarded<Io> {
         self.handle.clone()
     }
 
-    /// Whether the head being read is that of a HEAD request.
+    /// Returns whether the head being read is that of a HEAD request.
     pub(crate) fn is_head(&self) -> bool {
         self.guard.is_head()
     }

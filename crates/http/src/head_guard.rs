@@ -21,7 +21,7 @@ pub struct HeadLimits {
     pub fields_max: usize,
 }
 
-/// Where a connection is between two requests' bytes.
+/// Phase of a connection between two requests' bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadPhase {
     /// Between requests: no byte of the next one has come.
@@ -39,11 +39,11 @@ pub struct Refusal {
     pub violation: FramingViolation,
     /// Number of inspected bytes that may still be passed on.
     pub keep_len: usize,
-    /// Whether the fault is in a head (the parser can be made to answer) or in a body (the read must fail).
+    /// Place of the fault: in a head (the parser can be made to answer) or in a body (the read must fail).
     pub place: Place,
 }
 
-/// Which part of a message a violation was found in.
+/// Part of a message in which a violation was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Request line or fields.
@@ -115,7 +115,7 @@ impl HeadGuard {
         Self { limits, state: State::Idle, line: Vec::new(), head: Head::default(), heads: 0 }
     }
 
-    /// Where the connection stands after the bytes inspected so far.
+    /// Phase of the connection after the bytes inspected so far.
     #[must_use]
     pub fn phase(&self) -> ReadPhase {
         match self.state {
@@ -131,7 +131,8 @@ impl HeadGuard {
         self.heads
     }
 
-    /// Whether the request whose head is being read has the method HEAD: its answer has no content (RFC 9110 §9.3.2).
+    /// Returns whether the request whose head is being read has the method HEAD: its answer has no content
+    /// (RFC 9110 §9.3.2).
     #[must_use]
     pub fn is_head(&self) -> bool {
         self.head.is_head
@@ -255,7 +256,7 @@ impl HeadGuard {
     }
 }
 
-/// Whether a line ended its section.
+/// Result of a line: the end of its section or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     More,

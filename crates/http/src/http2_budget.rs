@@ -21,7 +21,7 @@ const CONTINUATION: u8 = 9;
 pub(crate) struct FrameBudget {
     debt: u64,
     sent_bytes: usize,
-    /// When the debt last leaked, since the connection began.
+    /// Time at which the debt last leaked, since the connection began.
     leaked_at: Duration,
 }
 
@@ -48,7 +48,8 @@ impl FrameBudget {
         }
     }
 
-    /// Whether the client sends more than it may. `since_begin` gives the time since the connection began.
+    /// Returns whether the client sends more than it may. `since_begin` gives the time since the connection
+    /// began.
     pub(crate) fn is_exceeded(&mut self, since_begin: impl FnOnce() -> Duration) -> bool {
         if self.debt < DEBT_MAX {
             return false;

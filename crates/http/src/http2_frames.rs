@@ -23,7 +23,7 @@ const END_HEADERS: u8 = 4;
 /// An error code of RFC 9113 §7.
 const ENHANCE_YOUR_CALM: u8 = 11;
 
-/// Where one connection stands among its frames.
+/// Position of one connection among its frames.
 #[derive(Debug)]
 pub(crate) struct FrameWatch {
     preface_left: usize,
@@ -51,7 +51,7 @@ impl FrameWatch {
         }
     }
 
-    /// Whether some but not all of a head has come.
+    /// Returns whether some but not all of a head has come.
     pub(crate) fn is_in_head(&self) -> bool {
         self.is_in_head
     }
@@ -66,7 +66,7 @@ impl FrameWatch {
         self.budget.send(bytes);
     }
 
-    /// Whether the client sends more frames that carry no work than it may.
+    /// Returns whether the client sends more frames that carry no work than it may.
     pub(crate) fn is_flooded(&mut self, since_begin: impl FnOnce() -> Duration) -> bool {
         self.budget.is_exceeded(since_begin)
     }

@@ -59,7 +59,7 @@ pub struct InterimCounts {
     pub dropped: u64,
 }
 
-/// How an origin that was asked whether it wants the body took that.
+/// Answer of an origin that was asked whether it wants the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectationEnd {
     /// It wanted the body.
@@ -133,7 +133,7 @@ impl Interims {
         }
     }
 
-    /// Whether any waits.
+    /// Returns whether any waits.
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.is_waiting.load(Relaxed)
     }
@@ -150,7 +150,7 @@ impl Interims {
         take(&mut self.lock().heads)
     }
 
-    /// Tells the client of a stream to send its body.
+    /// Sends `100 Continue`, so that the client of a stream sends its body.
     pub(crate) fn say_continue(&self) {
         let mut head = Response::new(());
         *head.status_mut() = StatusCode::CONTINUE;

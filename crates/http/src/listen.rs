@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcpListener};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Why an address cannot be listened on.
+/// Reason for which an address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// Another process has the port.

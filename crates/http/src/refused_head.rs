@@ -25,7 +25,8 @@ pub(crate) fn answer(violation: FramingViolation, is_head: bool, empty: &[u8]) -
     .into_bytes()
 }
 
-/// Where in the bytes that hyper writes its own answer to a refused head begins: it comes last, and has no fields but these three.
+/// Position of hyper's own answer to a refused head in the bytes that it writes: the answer comes last, and
+/// has no fields but these three.
 pub(crate) fn find_empty_answer(bytes: &[u8]) -> Option<usize> {
     let start = memchr::memmem::rfind(bytes, b"HTTP/1.1 4")?;
     let head = str::from_utf8(bytes[start..].strip_suffix(b"\r\n\r\n")?).ok()?;

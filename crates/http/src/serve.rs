@@ -40,7 +40,7 @@ use stream::StreamState;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
-/// How connections from clients are served.
+/// Settings by which connections from clients are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServeSettings {
     /// Bounds on one request head; beyond them the answer is 431.
@@ -48,7 +48,7 @@ pub struct ServeSettings {
     /// From a head's first byte (or the connection's accept) to its last; then 408 and close. Noticed at most
     /// a quarter late.
     pub head_timeout: Duration,
-    /// How long a kept-alive connection may wait for its next request.
+    /// Time that a kept-alive connection may wait for its next request.
     pub idle_timeout: Duration,
     /// HTTP/2 streams at once on one connection.
     pub http2_streams_max: u32,
@@ -87,11 +87,11 @@ pub struct Served {
     pub requests: u64,
     /// The framing violation that was answered 400 or 431 or failed a body, if any.
     pub violation: Option<FramingViolation>,
-    /// How it ended.
+    /// End of the connection.
     pub end: ConnectionEnd,
 }
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Debug)]
 pub enum ConnectionEnd {
     /// In order: the client closed, or the last response said so, or the server was draining.

@@ -23,7 +23,7 @@ pub const ALPN_HTTP2: &[u8] = b"h2";
 /// ALPN name of HTTP/1.1 (RFC 7301 §6).
 pub const ALPN_HTTP1: &[u8] = b"http/1.1";
 
-/// Why certificates cannot be used.
+/// Reason for which certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read or holds no PEM of the wanted kind.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How a tunnel came to its end.
+/// Cause of a tunnel's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelEnd {
     /// The connection ended before both sides had switched protocols.
@@ -34,7 +34,7 @@ pub struct TunnelReport {
     pub upstream_bytes: u64,
     /// Bytes from the upstream to the client.
     pub client_bytes: u64,
-    /// Why it ended.
+    /// Cause of its end.
     pub end: TunnelEnd,
 }
 

@@ -1,4 +1,4 @@
-//! Why a request's framing was refused.
+//! Reasons for which a request's framing is refused.
 
 use std::fmt;
 

@@ -43,15 +43,15 @@ pub struct Holdings {
 pub struct ProgramRuns {
     /// Its number in the kernel.
     pub id: u32,
-    /// Where it stands.
+    /// Place at which it runs.
     pub place: Place,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// How long, all runs together.
+    /// Time of all runs together.
     pub took: Duration,
 }
 
-/// Where a program stands.
+/// Place at which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Before the stack: XDP.

@@ -80,7 +80,7 @@ impl Map {
         entries.iter().try_for_each(|(key, value)| self.write(key, value))
     }
 
-    /// Whether it holds these and nothing else.
+    /// Returns whether it holds these and nothing else.
     pub(crate) fn holds<K: Plain, V: Plain>(&self, entries: &[(K, V)]) -> Result<bool, LoadError> {
         let value = |key: &[u8]| self.named(self.handle.lookup(key, MapFlags::ANY));
         for (key, expected) in entries {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut};
 
-/// Why a program does not run in this kernel.
+/// Reason for which a program does not run in this kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Too few rights.
@@ -41,7 +41,8 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Whether this machine or this user simply cannot: what a test that needs a program in the kernel is skipped for.
+    /// Returns whether this machine or this user simply cannot: what a test that needs a program in the
+    /// kernel is skipped for.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::NotPermitted | Self::NoBpf | Self::TooOld(_))
@@ -144,7 +145,8 @@ fn numbers(release: &str) -> (u32, u32) {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
-/// Whether this process has the capabilities it takes (capability(7): numbers 39, 38 and 12, or 21 for all).
+/// Returns whether this process has the capabilities it takes (capability(7): numbers 39, 38 and 12, or 21
+/// for all).
 fn may_load() -> bool {
     const SYS_ADMIN: u64 = 1 << 21;
     const ALL: u64 = 1 << 39 | 1 << 38 | 1 << 12;

@@ -1,4 +1,4 @@
-//! How long to wait before the API server is asked again. No I/O.
+//! Back-off before the API server is asked again. No I/O.
 
 use flashweir_core::{Duration, Rng};
 
@@ -43,7 +43,7 @@ impl BackOff {
         core::mem::take(&mut self.failures) > 0
     }
 
-    /// Whether the last attempt failed.
+    /// Returns whether the last attempt failed.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.failures > 0

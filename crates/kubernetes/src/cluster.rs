@@ -22,7 +22,7 @@ pub(crate) const CALL_WITHIN: Duration = Duration::from_millis(900);
 /// As what this program names itself to the API.
 pub(crate) const FIELD_MANAGER: &str = "flashweir-control";
 
-/// Why a call has no result.
+/// Reason for which a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
     /// The server does not answer, or not in time.
@@ -43,7 +43,7 @@ pub(crate) enum ApiError {
 }
 
 impl ApiError {
-    /// Whether the server itself is the trouble, so that other calls need not be tried either.
+    /// Returns whether the server itself is the trouble, so that other calls need not be tried either.
     pub(crate) fn is_of_server(&self) -> bool {
         matches!(self, Self::Silent(_) | Self::Overloaded { .. })
     }
@@ -317,11 +317,11 @@ pub(crate) fn lease_record(object: &DynamicObject) -> LeaseRecord {
 pub(crate) struct Event<'a> {
     /// The action that was done or tried.
     pub(crate) action: &'a str,
-    /// Why, in one word.
+    /// Reason, in one word.
     pub(crate) reason: &'a str,
     /// In a sentence.
     pub(crate) note: String,
-    /// Whether an operator has to act or to know.
+    /// True if an operator has to act or to know.
     pub(crate) is_warning: bool,
 }
 

@@ -43,7 +43,7 @@ struct Facts {
     ready: Result<usize, ApiError>,
     gateways: Result<Vec<SocketAddr>, ApiError>,
     readings: Vec<(String, GatewayReading)>,
-    /// Why the first gateway that does not answer does not.
+    /// Error of the first gateway that does not answer.
     silent: Option<String>,
     gateways_scale: Option<Result<Scale, ApiError>>,
 }
@@ -440,7 +440,7 @@ fn offered(samples: &BTreeMap<PolicyKey, ApplicationSample>) -> BTreeMap<PolicyK
     samples.iter().map(|(key, sample)| (key.clone(), sum(sample))).collect()
 }
 
-/// Why a policy is followed or not; the first reason in the order of what an operator would have to mend first.
+/// Reason for which a policy is followed or not; of several, the one that an operator has to mend first.
 fn finding(
     found: &Found,
     facts: Option<&Facts>,

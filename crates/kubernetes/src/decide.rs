@@ -62,7 +62,7 @@ impl Finding {
         }
     }
 
-    /// Whether an operator has to act or to know.
+    /// Returns whether an operator has to act or to know.
     #[must_use]
     pub fn is_warning(&self) -> bool {
         !matches!(self, Self::Active | Self::Measuring)

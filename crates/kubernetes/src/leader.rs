@@ -45,7 +45,7 @@ impl Leader {
         self.election.borrow().term(self.now())
     }
 
-    /// Whether it still leads when a call that begins now has ended.
+    /// Returns whether it still leads when a call that begins now has ended.
     pub(crate) fn leads_for(&self, within: Duration) -> bool {
         self.election.borrow().leads_for(self.now(), within)
     }
@@ -130,7 +130,7 @@ impl Leader {
         self.election.borrow_mut().set_least_term(least_term);
     }
 
-    /// When another's Lease may be taken over; none: no other is known to hold it.
+    /// Time at which another's Lease may be taken over; none: no other is known to hold it.
     pub(crate) fn expires_at(&self) -> Option<tokio::time::Instant> {
         self.election.borrow().expires_at().map(|at| self.timer_at(at))
     }

@@ -17,7 +17,7 @@ pub struct LeaseRecord {
     pub holder: Option<String>,
     /// For how long a write counts.
     pub duration: Duration,
-    /// How often the holder has changed.
+    /// Number of changes of the holder.
     pub transitions: u64,
     /// The object's version (`resourceVersion`), which each write changes.
     pub version: String,
@@ -79,7 +79,7 @@ impl Election {
         self.least_term = least_term;
     }
 
-    /// When the Lease of another, as it was last seen, may be taken over; none: there is none.
+    /// Time at which the Lease of another, as it was last seen, may be taken over; none: there is none.
     #[must_use]
     pub fn expires_at(&self) -> Option<Instant> {
         self.seen.as_ref().map(|(_, since, duration)| *since + *duration)
@@ -143,7 +143,7 @@ impl Election {
         self.held
     }
 
-    /// Whether it still leads when something that takes `within` has ended.
+    /// Returns whether it still leads when something that takes `within` has ended.
     #[must_use]
     pub fn leads_for(&self, now: Instant, within: Duration) -> bool {
         self.term(now + within).is_some()

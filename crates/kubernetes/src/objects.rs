@@ -42,7 +42,7 @@ impl TargetReference {
     }
 }
 
-/// Which endpoints of slices are wanted.
+/// Selection of the endpoints of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port<'a> {
     /// The port of this name.

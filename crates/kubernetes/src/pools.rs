@@ -28,7 +28,7 @@ pub(crate) struct Pools {
     pools: BTreeMap<PoolKey, Pool>,
 }
 
-/// Why a policy has no plan.
+/// Reason for which a policy has no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unplanned {
     /// Its pool cannot be planned at all.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub struct Servers {
     replicas: Option<u32>,
     ready: u32,
-    /// When each replica was ordered that is not ready yet, the earliest first.
+    /// Order times of the replicas that are not ready yet, the earliest first.
     ordered: VecDeque<Instant>,
 }
 

@@ -4,7 +4,7 @@ use flashweir_core::Duration;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// How the controller runs.
+/// Settings of the controller.
 #[derive(Clone, Debug)]
 pub struct KubernetesSettings {
     /// The file that names the API server; none: `$KUBECONFIG`, then the pod's service account.
@@ -17,9 +17,9 @@ pub struct KubernetesSettings {
     pub interval: Duration,
     /// For how long a leader that is silent keeps its place.
     pub lease: Duration,
-    /// Where `/metrics`, `/healthz` and `/readyz` are answered.
+    /// Address of `/metrics`, `/healthz` and `/readyz`.
     pub listen: Option<SocketAddr>,
-    /// Where KEDA asks for numbers (gRPC).
+    /// Address at which KEDA asks for numbers (gRPC).
     pub external_scaler: Option<SocketAddr>,
     /// This candidate's name in the election, unique among candidates.
     pub identity: String,
@@ -77,7 +77,7 @@ pub enum KubernetesError {
 }
 
 impl KubernetesError {
-    /// Whether another try with the same arguments fails again.
+    /// Returns whether another try with the same arguments fails again.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         matches!(self, Self::Usage(_) | Self::Client(_) | Self::Reports(..))

@@ -1,4 +1,4 @@
-//! Which pods a gateway's requests may go to: a watch of the EndpointSlices of a Service.
+//! Pods to which a gateway's requests may go: a watch of the EndpointSlices of a Service.
 //!
 //! The watch runs on its own thread, beside the gateway. While the API server is gone the last list stays in use: the gateway finds by itself
 //! which servers answer. An empty list is not handed over either: a gateway without servers answers no request, and the

@@ -61,7 +61,7 @@ pub(crate) struct Application {
     pub(crate) sentries: SentryCount,
     pub(crate) sentry_load: Option<SentryLoad>,
     panic_until: Instant,
-    /// When its need was known for the first time: what was needed before is not known to be little.
+    /// Time at which its need was known for the first time: an earlier need is not known to be little.
     sized_since: Option<Instant>,
     /// Since when all planned servers are up.
     complete_since: Option<Instant>,
@@ -91,7 +91,7 @@ pub(crate) struct EbbNeed {
     rates: ClassRates,
     forecast_rps: f64,
     servers: u32,
-    /// Whether chance does not explain it.
+    /// True if chance does not explain it.
     is_certain: bool,
 }
 
@@ -162,7 +162,7 @@ impl Application {
         self.season.observe(now, requests, span);
     }
 
-    /// How long a server takes to start.
+    /// Start-up time of a server.
     pub(crate) fn start_up(&self, policy: &ApplicationPolicy) -> Duration {
         const LONGEST_S: f64 = 86_400.0;
         let measured = self.start_up_s.value().filter(|seconds| *seconds > 0.0);
@@ -304,7 +304,7 @@ impl Application {
         SURGE_ERRORS * libm::sqrt(self.dispersion() * (expected + 1.0))
     }
 
-    /// Whether the last seconds brought more than the level before explains.
+    /// Returns whether the last seconds brought more than the level before explains.
     fn is_surge(&self, now: Instant, windows: &Windows, panic_rps: f64) -> bool {
         let Some(expected) = self.expected(now, windows.panic, windows) else { return false };
         panic_rps * windows.panic.as_secs_f64() > expected + self.chance(expected)

@@ -105,7 +105,7 @@ impl Demand {
         if refused == 0 { 0.0 } else { refused as f64 / (refused + admitted) as f64 }
     }
 
-    /// How long counts reach back.
+    /// Time that the counts cover.
     pub(crate) fn covers(&self, now: Instant) -> Duration {
         self.buckets.front().map_or(Duration::ZERO, |oldest| now.saturating_since(oldest.from))
     }

@@ -1,4 +1,5 @@
-//! How demand will grow until ordered servers are up: from the same time on earlier days, and from the last minutes.
+//! Forecast of the demand until ordered servers are up: from the same time on earlier days, and from the last
+//! minutes.
 //!
 //! **The rule.** The forecast is today's level times growth. *Seasonal* growth is how demand grew on earlier days from this time of day to
 //! the time in question, of which a quantile is taken, not the mean: with a mean, every second morning is short of servers. The

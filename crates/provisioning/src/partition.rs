@@ -1,4 +1,4 @@
-//! How a pool of servers is divided among applications.
+//! Division of a pool of servers among applications.
 //!
 //! **Decides** n_a for each application a, with Σ n_a ≤ pool and n_min ≤ n_a ≤ n_max. **From** each application's [`RevenueCurve`], the servers that
 //! it has, and what moving one costs. **The rule:** maximise Σ (H·rev_a(n_a) − move · started_a), where started_a are the servers that a
@@ -53,7 +53,7 @@ pub struct MoveCost {
 pub struct Partition {
     /// Servers.
     pub servers: Vec<u32>,
-    /// Whether the pool is too small for all minimums and guarantees.
+    /// True if the pool is too small for all minimums and guarantees.
     pub is_short_of_minimum: bool,
 }
 

@@ -12,7 +12,8 @@ pub struct Plan {
     pub epoch: u64,
     /// In the order of the policy.
     pub applications: Vec<ApplicationPlan>,
-    /// Whether minimums and guarantees together exceed the pool: they were scaled down, and someone has to act.
+    /// True if minimums and guarantees together exceed the pool: they were scaled down, and someone has to
+    /// act.
     pub is_short_of_minimum: bool,
 }
 
@@ -27,7 +28,7 @@ pub struct ApplicationPlan {
     pub target: Duration,
     /// The step of the ladder that this target is.
     pub ladder_step: usize,
-    /// Why.
+    /// Explanation of the plan.
     pub explanation: Explanation,
 }
 

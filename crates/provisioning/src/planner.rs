@@ -96,7 +96,7 @@ impl ProvisioningPlanner {
         (plans.collect(), is_short_of_minimum)
     }
 
-    /// Whether the applications need more servers than there are, each within its bounds.
+    /// Returns whether the applications need more servers than there are, each within its bounds.
     fn is_pool_short(&self, needs: &[Need]) -> bool {
         let both = needs.iter().zip(&self.policy.applications);
         let needed = both.map(|(need, policy)| {

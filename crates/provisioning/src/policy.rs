@@ -43,9 +43,9 @@ pub struct ApplicationPolicy {
     pub servers_min: u32,
     /// Servers that it gets at most.
     pub servers_max: u32,
-    /// How requests are spread over its servers. Default one queue, as behind a gateway.
+    /// Dispatch of requests to its servers. Default one queue, as behind a gateway.
     pub dispatch: Dispatch,
-    /// How long a server takes to start, until that was measured. Default 30 s.
+    /// Start-up time of a server, assumed until that was measured. Default 30 s.
     pub start_up: Duration,
     /// Time after which demand repeats itself. Default a day.
     pub season: Duration,
@@ -68,7 +68,7 @@ pub enum PolicyError {
     /// A number of things out of range.
     #[error("{what}: {count}, expected {min} to {max}")]
     Count {
-        /// Which.
+        /// Name of the quantity.
         what: &'static str,
         /// The number given.
         count: u64,
@@ -80,9 +80,9 @@ pub enum PolicyError {
     /// A quantity out of range.
     #[error("application {application}: {what} must be {expected} (is {value})")]
     Value {
-        /// Which application, from 0.
+        /// Number of the application, from 0.
         application: usize,
-        /// Which quantity.
+        /// Name of the quantity.
         what: &'static str,
         /// The value given.
         value: f64,

@@ -32,7 +32,7 @@ const DROPPED_ABOVE: f64 = 0.5;
 /// Δ.
 const REACTIVE_SERVERS: u32 = 1;
 
-/// When the published rules acted.
+/// Times at which the published rules acted last.
 #[derive(Debug)]
 pub(crate) struct PublishedRules {
     predicted_at: Instant,

@@ -1,4 +1,5 @@
-//! How long a request waits for a server, and how many servers a rate needs: the G/G/1 bound of Cataclysm and its repairs.
+//! Waiting time of a request for a server, and the number of servers that a rate needs: the G/G/1 bound of
+//! Cataclysm and its repairs.
 //!
 //! **Decides** nothing by itself; [`servers_needed`] is what every planner here asks. **From** a rate with the variation of its gaps,
 //! a service time with its variation, a target for the *mean* response time, and the way requests are spread over servers.
@@ -38,7 +39,7 @@ pub struct ArrivalStream {
     pub squared_variation: f64,
 }
 
-/// How requests are spread over servers.
+/// Dispatch of requests to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
     /// Each request goes to any server, each equally likely.
@@ -49,7 +50,7 @@ pub enum Dispatch {
     SharedQueue,
 }
 
-/// Which formula gives the wait.
+/// Formula of the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitModel {
     /// Kingman's upper bound, the paper's.

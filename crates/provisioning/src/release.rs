@@ -1,4 +1,4 @@
-//! When servers are given back: what was needed at any time of the last while is kept.
+//! Release of servers: the maximum need of a recent period is kept.
 //!
 //! **The rule.** An application keeps the most servers that it needed within the release window, each need counted with a margin: demand
 //! that sways about the edge between two numbers of servers would otherwise move one back and forth. The window is a multiple of the
@@ -12,7 +12,8 @@ use flashweir_core::{Duration, Instant};
 /// Servers needed within the release window.
 #[derive(Debug, Default)]
 pub(crate) struct Release {
-    /// When servers were needed, and how many: times ascend, servers descend, so the first is the most.
+    /// Times at which servers were needed, and their number: times ascend, servers descend, so the first is
+    /// the most.
     needed: VecDeque<(Instant, u32)>,
 }
 

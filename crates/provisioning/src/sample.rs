@@ -8,9 +8,9 @@ use flashweir_core::{Duration, Instant};
 /// add up, the state of the pool is that of the last report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// When counting began.
+    /// Beginning of the counts.
     pub from: Instant,
-    /// When it ended.
+    /// End of the counts.
     pub to: Instant,
     /// In the order of the policy's applications; missing ones have counted nothing, further ones are ignored.
     pub applications: Vec<ApplicationSample>,
@@ -62,7 +62,7 @@ pub struct PoolState {
     pub ready: u32,
     /// Servers that were ordered and do not serve yet.
     pub starting: u32,
-    /// How long the servers took that became ready since the last report, from order to first request.
+    /// Start-up times, from order to first request, of the servers that became ready since the last report.
     pub start_ups: Moments,
 }
 

@@ -13,11 +13,11 @@ use flashweir_core::{Duration, Instant};
 
 /// Share of a processor above which another sentry is wanted (high_cpu).
 const HIGH: f64 = 0.8;
-/// How long, as published.
+/// Time for which it must be above, as published.
 const HIGH_FOR: Duration = Duration::from_secs(30);
 /// Share below which one is too many (low_cpu; ours, the paper has none).
 const LOW: f64 = 0.25;
-/// How long (ours).
+/// Time for which it must be below (ours).
 const LOW_FOR: Duration = Duration::from_secs(300);
 /// Sentries are gateways.
 const COUNT_MAX: u32 = GATEWAYS as u32;

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use flashweir_core::Duration;
 use flashweir_core::limits::PROVISIONED_SERVERS;
 
-/// Where no number of servers meets the target, they are planned for this part of their time: then what is served is served as
-/// fast as it can be.
+/// Utilisation for which servers are planned where no number of them meets the target: then requests are
+/// served as fast as possible.
 const WORK_ALONE_UTILISATION: f64 = 0.7;
 
 /// Servers are never planned to be busier than this (ρ_max; the paper has no bound, C-6): near 1 the wait is bounded on paper, and

@@ -1,4 +1,4 @@
-//! Which of a service's servers gets a request: the less loaded of two drawn at random.
+//! Choice of a service's server for a request: the less loaded of two drawn at random.
 //!
 //! ```text
 //! draw two usable servers; take the one with the lower in-flight/share; where both are equal, with the lower q/share
@@ -73,7 +73,7 @@ impl Balancer {
         Some(chosen)
     }
 
-    /// How loaded one server is beside another. Fractions are compared by products: no division.
+    /// Comparison of two servers' loads. Fractions are compared by products: no division.
     fn compare(&self, one: ServerIndex, a: ServerUse, other: ServerIndex, b: ServerUse) -> Ordering {
         let (a_share, b_share) = (u64::from(a.share.max(1)), u64::from(b.share.max(1)));
         let in_flight = (u64::from(a.in_flight) * b_share).cmp(&(u64::from(b.in_flight) * a_share));

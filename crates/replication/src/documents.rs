@@ -9,8 +9,8 @@ use flashweir_core::limits::REPLICA_DOCUMENTS;
 use flashweir_core::measure::DecayedCounters;
 use flashweir_core::{Duration, Instant};
 
-/// How far back offered rates of documents reach: five times the memory of the router, so that what placement sees of a document
-/// does not fluctuate with each choice.
+/// Averaging time of the documents' offered rates: five times the memory of the router, so that placement's
+/// view of a document does not fluctuate with each choice.
 const RATE_TAU: Duration = Duration::from_secs(5 * COUNTER_TAU.as_secs());
 
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ struct Document {
     key: u64,
     /// The home server first; it is never removed while others remain.
     hosts: Vec<ServerIndex>,
-    /// When the last copy was made.
+    /// Time of the last copy.
     changed_at: Instant,
     low_demand: LowDemand,
 }
@@ -97,7 +97,7 @@ impl DocumentTable {
         self.documents.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()

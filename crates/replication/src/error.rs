@@ -1,4 +1,4 @@
-//! Why settings are refused.
+//! Reason for which settings are refused.
 
 /// A setting out of range: what it is and what is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

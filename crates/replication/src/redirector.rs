@@ -33,16 +33,16 @@ use flashweir_core::{Duration, Instant, Rng};
 /// without this bound sixteen redirectors made thousands of copies of documents that were asked for once.
 const UNEVEN: f64 = 1.03;
 
-/// How a redirector works.
+/// Settings of a redirector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedirectorSettings {
-    /// Which host gets a request.
+    /// Policy that chooses the host of a request.
     pub policy: Policy,
-    /// When a server is overloaded.
+    /// Watermarks of a server's load.
     pub watermarks: Watermarks,
     /// Reports, slow start, ejection, learned weights.
     pub servers: ServerSettings,
-    /// When copies go.
+    /// Conditions on which copies are deleted.
     pub deletion: DeletionSettings,
     /// The shortest time between two plans, default 1 s.
     pub plan_interval: Duration,
@@ -233,7 +233,7 @@ impl Redirector {
         weights.sum::<f64>() * self.settings.watermarks.high_rps
     }
 
-    /// Whether a request to a server succeeded: failures in a row eject it.
+    /// Takes the result of a request to a server: failures in a row eject it.
     pub fn finished(&mut self, now: Instant, server: ServerIndex, succeeded: bool) {
         self.servers.finished(now, server, succeeded);
     }
@@ -294,7 +294,7 @@ impl Redirector {
         }
     }
 
-    /// When the next plan may change something; calling [`plan`](Self::plan) earlier does nothing.
+    /// Time at which the next plan may change something; calling [`plan`](Self::plan) earlier does nothing.
     #[must_use]
     pub fn next_plan_at(&self) -> Instant {
         self.plan_at
@@ -316,13 +316,13 @@ impl Redirector {
         PlacementRound { created, deleted, rehomed, is_cluster_full: self.is_cluster_full(now) }
     }
 
-    /// Whether a server was at HW and the load still needs more than one server.
+    /// Returns whether a server was at HW and the load still needs more than one server.
     #[must_use]
     pub fn is_engaged(&self) -> bool {
         self.is_engaged
     }
 
-    /// Whether the usable servers' load is above 0.9·HW of them together.
+    /// Returns whether the usable servers' load is above 0.9·HW of them together.
     #[must_use]
     pub fn is_cluster_full(&self, now: Instant) -> bool {
         if self.settings.placement != PlacementBy::Plan {
@@ -429,7 +429,7 @@ impl Redirector {
         (0..self.servers.len() as ServerIndex).map(weight).collect()
     }
 
-    /// Whether the reports say that a usable server has more than its fair part.
+    /// Returns whether the reports say that a usable server has more than its fair part.
     fn is_uneven(&self, weights: &[f64]) -> bool {
         let usable = || weights.iter().zip(0..).filter(|(weight, _)| **weight > 0.0);
         let total: f64 = usable().map(|(_, server)| self.servers.load_rps(server)).sum();

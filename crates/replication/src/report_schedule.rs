@@ -1,4 +1,4 @@
-//! When a server reports: each interval, and at once when it becomes overloaded.
+//! Times at which a server reports: each interval, and at once when it becomes overloaded.
 
 use crate::distribution::COUNTER_TAU;
 use crate::placement::{Overload, Watermarks};
@@ -62,7 +62,7 @@ impl ReportSchedule {
         is_change
     }
 
-    /// When the regular report is due.
+    /// Time of the next regular report.
     #[must_use]
     pub fn next_at(&self) -> Instant {
         self.next_at

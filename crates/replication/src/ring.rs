@@ -1,4 +1,4 @@
-//! Which redirector owns a document: a rendezvous hash, the same on every distributor.
+//! Owner of a document among redirectors: a rendezvous hash, the same on every distributor.
 //!
 //! Each redirector is given a weight by a hash of (document, redirector), and the highest one owns the document (Thaler and Ravishankar, 1998). The thesis
 //! leaves its hash open. Adding the k-th redirector moves the documents for which it is the highest, 1/k of them, all of them to it; removing

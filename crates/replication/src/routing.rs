@@ -17,7 +17,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use flashweir_core::{Instant, Rng};
 
-/// Where documents are, as workers need it.
+/// Places of documents, as workers need them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoutingPlan {
     /// Hosts of the documents that are not at their home alone.
@@ -117,7 +117,7 @@ impl Router {
         self.homes.owner(document) as ServerIndex
     }
 
-    /// Which server has which documents while these have no copies.
+    /// Ring of the documents' servers while these have no copies.
     #[must_use]
     pub fn homes(&self) -> &Ring {
         &self.homes

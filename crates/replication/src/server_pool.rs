@@ -39,12 +39,12 @@ const ANSWERS_MIN: u64 = 5;
 /// Settings that apply to all servers of a pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoolSettings {
-    /// When a server is left out.
+    /// Settings of the ejection of servers.
     pub ejection: EjectionSettings,
-    /// How long the share of a server that returned grows; zero: at once. Longer: new capacity helps later. Shorter: a server with
-    /// cold caches is slow for more clients.
+    /// Time in which the share of a server that returned grows; zero: at once. Longer: new capacity helps
+    /// later. Shorter: a server with cold caches is slow for more clients.
     pub slow_start: Duration,
-    /// How weights are learned; none: all servers are alike.
+    /// Settings of the learning of weights; none: all servers are alike.
     pub learning: Option<LearningSettings>,
     /// Between two probes of a server in service; none where there is nothing to ask a server.
     pub probe_interval: Option<Duration>,
@@ -84,7 +84,7 @@ pub struct ServerCounts {
     pub utilisation_milli: u64,
 }
 
-/// How often servers were left out, by cause, and returned.
+/// Counts of servers left out, by cause, and returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolEvents {
     /// In the order of [`OutCause::ALL`].
@@ -107,7 +107,7 @@ pub struct ServerPool {
 struct Server {
     ejection: Ejection,
     is_out: bool,
-    /// When the present slow start began; none: it had its full share from the beginning.
+    /// Beginning of the present slow start; none: it had its full share from the beginning.
     fresh_since: Option<Instant>,
     learned: LearnedWeight,
     evidence: OutlierEvidence,
@@ -262,19 +262,19 @@ impl ServerPool {
         [usable, reachable()].into_iter().find(|bits| *bits != 0).unwrap_or_else(|| bits(&|_| true))
     }
 
-    /// Why a server is left out; none while it is in service.
+    /// Cause for which a server is left out; none while it is in service.
     #[must_use]
     pub fn cause(&self, now: Instant, server: ServerIndex) -> Option<OutCause> {
         self.servers.get(usize::from(server)).and_then(|known| known.ejection.cause(now))
     }
 
-    /// Whether an answer of the server would change anything.
+    /// Returns whether an answer of the server would change anything.
     #[must_use]
     pub fn is_doubtful(&self, server: ServerIndex) -> bool {
         self.servers.get(usize::from(server)).is_some_and(|known| known.ejection.is_doubtful())
     }
 
-    /// Whether everything is as it was configured: nothing is doubtful, out, or growing.
+    /// Returns whether everything is as it was configured: nothing is doubtful, out, or growing.
     #[must_use]
     pub fn is_settled(&self, now: Instant) -> bool {
         let window = self.settings.slow_start;
@@ -284,7 +284,7 @@ impl ServerPool {
         })
     }
 
-    /// How often servers were left out and returned, since the pool is there.
+    /// Counts of servers left out and returned, since the pool was made.
     #[must_use]
     pub fn events(&self) -> PoolEvents {
         self.events

@@ -2,7 +2,7 @@
 
 use crate::link::LinkReport;
 use crate::record::Decisions;
-use crate::status::{Told, explanation, status};
+use crate::status::{RouterStatus, explanation, status};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use axum::Router;
 use axum::extract::{Path, State};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Known {
     pub(crate) clock: Clock,
     pub(crate) telemetry: Telemetry,
-    pub(crate) told: ArcSwap<Told>,
+    pub(crate) status: ArcSwap<RouterStatus>,
     /// Of the link that is divided, if there is one.
     pub(crate) link: ArcSwapOption<LinkReport>,
     /// Taken once in an interval by the planner, so the lock is held briefly.
@@ -40,13 +40,13 @@ async fn metrics(State(known): State<Arc<Known>>, request: HeaderMap) -> Respons
 }
 
 async fn status_document(State(known): State<Arc<Known>>) -> Response {
-    let mut document = status(&known.told.load(), known.clock.now());
+    let mut document = status(&known.status.load(), known.clock.now());
     document["link"] = known.link.load().as_ref().map(|report| report.json()).into();
     Json(document).into_response()
 }
 
 async fn explain_present(State(known): State<Arc<Known>>) -> Response {
-    Json(explanation(&known.told.load().decision, known.clock.now())).into_response()
+    Json(explanation(&known.status.load().decision, known.clock.now())).into_response()
 }
 
 async fn explain(State(known): State<Arc<Known>>, Path(epoch): Path<String>) -> Response {

@@ -7,7 +7,7 @@ use crate::guard::Guard;
 use crate::link::LinkDriver;
 use crate::reload::changed;
 use crate::settings;
-use crate::status::Told;
+use crate::status::RouterStatus;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use flashweir_admission::flash_crowd::Baseline;
 use flashweir_config::{Overrides, RouterConfig};
@@ -65,7 +65,7 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
         clock: Clock::start(),
         // It decides by itself, as a gateway with one worker would; what workers count of requests stays zero.
         telemetry: Telemetry::router(env!("CARGO_PKG_VERSION")),
-        told: ArcSwap::from_pointee(Told::of(config, Baseline::default())),
+        status: ArcSwap::from_pointee(RouterStatus::of(config, Baseline::default())),
         link: ArcSwapOption::empty(),
         decisions: Mutex::default(),
     });

@@ -1,4 +1,4 @@
-//! Which destination a key of the planner's stands for: the planner knows numbers only.
+//! Destinations by the planner's keys: the planner knows numbers only.
 
 use flashweir_core::{Hasher64, limits};
 use std::collections::VecDeque;

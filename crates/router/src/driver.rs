@@ -12,7 +12,7 @@ use crate::guard::Guard;
 use crate::outlet::RouterOutlet;
 use crate::sample::Sampler;
 use crate::settings;
-use crate::status::Told;
+use crate::status::RouterStatus;
 use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Plan};
 use flashweir_admission::pace::TICK_INTERVAL_MIN;
 use flashweir_config::RouterConfig;
@@ -49,7 +49,7 @@ impl Driver {
             places: settings::places(&config.kernel)?,
             in_force: Vec::new(),
             inheritance: Inheritance::from(now),
-            told: Told::clone(&known.told.load()),
+            status: RouterStatus::clone(&known.status.load()),
             keeper: BaselineKeeper::new(learned_earlier(&config), now),
             config,
             guard,
@@ -90,7 +90,7 @@ impl Driver {
         &self.outlet.config
     }
 
-    /// When there is next something to do.
+    /// Time of the next work.
     pub(crate) fn due_at(&self) -> Instant {
         self.plan_at.min(self.beaten_at + BEAT_INTERVAL)
     }
@@ -103,7 +103,7 @@ impl Driver {
         if since_beat >= BEAT_INTERVAL {
             outlet.guard.gate.beat()?;
             self.beaten_at = now;
-            outlet.told.kernel.heartbeat_age_s = since_beat.as_secs_f64();
+            outlet.status.kernel.heartbeat_age_s = since_beat.as_secs_f64();
             outlet.guard.look_after(now, &outlet.known.telemetry.warnings());
         }
         if now >= self.plan_at {
@@ -138,7 +138,7 @@ impl Driver {
             guard.gate.apply(&outlet.in_force)?;
         }
         self.plan_at = now + config.flash_crowd.interval;
-        outlet.told = Told::of(config, outlet.keeper.latest().clone());
+        outlet.status = RouterStatus::of(config, outlet.keeper.latest().clone());
         outlet.known.telemetry.control().set_shadow(settings::is_shadow(config));
         outlet.show()
     }
@@ -153,7 +153,7 @@ impl Driver {
         let due = self.planner_loop.next_plan_at().unwrap_or(now + interval);
         self.plan_at = due.max(now + TICK_INTERVAL_MIN).min(now + 2 * interval);
         if let Some(planner) = self.planner_loop.planner() {
-            outlet.told.baseline = planner.baseline();
+            outlet.status.baseline = planner.baseline();
             let metrics = outlet.known.telemetry.control();
             metrics.samples_judged.increment();
             metrics.planner_tick.record(outlet.known.clock.now().saturating_since(now));

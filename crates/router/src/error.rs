@@ -1,4 +1,4 @@
-//! Why a router did not start, or stopped.
+//! Errors of a router that did not start, or stopped.
 
 use crate::places::PROTECTED_MOST;
 use flashweir_kernel::LoadError;
@@ -8,7 +8,7 @@ use flashweir_runtime::kernel::is_configuration;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why [`run`](crate::run) failed. Each message says what and where; the network is as it was.
+/// Error of [`run`](crate::run). Each message says what and where; the network is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterError {
     /// The kernel does not take the programs, or does not tell what they counted.
@@ -49,8 +49,8 @@ pub enum RouterError {
 }
 
 impl RouterError {
-    /// Whether what was asked for cannot be had as things are (no such interface, too few rights, a port in use): starting
-    /// again without a change will not help.
+    /// Returns whether what was asked for cannot be had as things are (no such interface, too few rights, a
+    /// port in use): starting again without a change will not help.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
         match self {

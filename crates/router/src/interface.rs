@@ -1,4 +1,4 @@
-//! Whether an interface is there and carries anything.
+//! Check that an interface is there and carries anything.
 
 use crate::error::RouterError;
 use flashweir_kernel::gate::AttachError;
@@ -18,7 +18,7 @@ pub(crate) fn check(names: &[String]) -> Result<(), RouterError> {
     Ok(())
 }
 
-/// Whether an interface of this network namespace is up; none if there is no such interface.
+/// Returns whether an interface of this network namespace is up; none if there is no such interface.
 fn is_up(name: &str) -> io::Result<Option<bool>> {
     // An interface without addresses has an entry too, that of its link layer.
     let found = getifaddrs()?.find(|entry| entry.interface_name == name);

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 /// The place whose buckets all others are charged to under one ceiling for all.
 const COMMON_PLACE: usize = 0;
 
-/// How connections are refused.
+/// Manner in which connections are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manner {
     pub(crate) refusal: Refusal,

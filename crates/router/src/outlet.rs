@@ -11,7 +11,7 @@ use crate::places::Places;
 use crate::record::Decision;
 use crate::sample::Sampler;
 use crate::settings;
-use crate::status::Told;
+use crate::status::RouterStatus;
 use flashweir_admission::flash_crowd::{FlashCrowdPlanner, Plan, Rule, Sample};
 use flashweir_config::RouterConfig;
 use flashweir_core::{Duration, Instant, Rate};
@@ -35,7 +35,7 @@ pub(crate) struct RouterOutlet {
     pub(crate) inheritance: Inheritance,
     pub(crate) keeper: BaselineKeeper,
     /// The next report for people.
-    pub(crate) told: Told,
+    pub(crate) status: RouterStatus,
     pub(crate) known: Arc<Known>,
 }
 
@@ -45,7 +45,7 @@ impl RouterOutlet {
         let counts = self.guard.gate.counters()?;
         let observed = self.guard.observer.read()?;
         let sampled = self.sampler.sample(now, &counts, &observed, &self.places, &mut self.destinations);
-        self.told.measured(&sampled, &observed);
+        self.status.measured(&sampled, &observed);
         Ok(sampled.sample)
     }
 
@@ -53,17 +53,17 @@ impl RouterOutlet {
     pub(crate) fn show(&mut self) -> Result<(), RouterError> {
         let gate = &self.guard.gate;
         let interfaces = self.guard.interfaces();
-        self.told.kernel = KernelFigures {
+        self.status.kernel = KernelFigures {
             services: figures::services(&self.places, &gate.counters()?, &self.in_force, &self.config.kernel),
             passed: gate.passed()?.map(|(reason, count)| (reason.as_str(), count)).to_vec(),
             interfaces: interfaces.iter().filter(|interface| interface.hook.is_some()).count(),
             generation: gate.generation(),
-            ..self.told.kernel.clone()
+            ..self.status.kernel.clone()
         };
-        self.told.interfaces = interfaces;
-        self.told.place_destinations = self.places.endpoints();
-        self.known.telemetry.control().publish_kernel(Some(self.told.kernel.clone()));
-        self.known.told.store(Arc::new(self.told.clone()));
+        self.status.interfaces = interfaces;
+        self.status.place_destinations = self.places.endpoints();
+        self.known.telemetry.control().publish_kernel(Some(self.status.kernel.clone()));
+        self.known.status.store(Arc::new(self.status.clone()));
         Ok(())
     }
 }
@@ -84,7 +84,7 @@ impl Outlet<FlashCrowdPlanner> for RouterOutlet {
     }
 
     fn epoch_in_force(&self) -> u64 {
-        self.told.decision.plan.epoch
+        self.status.decision.plan.epoch
     }
 
     fn publish(
@@ -111,14 +111,14 @@ impl Outlet<FlashCrowdPlanner> for RouterOutlet {
             self.sampler.plan_changed(now);
         }
         let shadow = settings::is_shadow(&self.config);
-        let before = &self.told.decision.plan.explanation;
+        let before = &self.status.decision.plan.explanation;
         tell_change(shadow, [before, &plan.explanation]);
         let causes = [before.cause.as_str(), plan.explanation.cause.as_str()];
         tell_verdict(&self.known.telemetry.warnings(), now, causes);
         let hot_spots = hot.iter().map(|(at, rate)| (*at, Rate::per_second(*rate))).collect();
-        self.told.decision = Arc::new(Decision { at: now, plan, hot_spots, shadow });
+        self.status.decision = Arc::new(Decision { at: now, plan, hot_spots, shadow });
         let mut decisions = self.known.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        decisions.remember(self.told.decision.clone());
+        decisions.remember(self.status.decision.clone());
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Outlet<FlashCrowdPlanner> for RouterOutlet {
         if !self.keeper.refresh(now, || planner.baseline()) {
             return;
         }
-        let mode = self.told.decision.plan.explanation.mode;
+        let mode = self.status.decision.plan.explanation.mode;
         if let Some(file) =
             self.keeper.is_save_due(now, mode).then(|| settings::state_file(&self.config)).flatten()
         {
@@ -140,8 +140,8 @@ impl Outlet<FlashCrowdPlanner> for RouterOutlet {
     }
 }
 
-/// Whether from such a decision on only responses of connections that were let in under it say anything: the planner then
-/// leaves out all others.
+/// Returns whether from such a decision on only responses of connections that were let in under it say
+/// anything: the planner then leaves out all others.
 fn asks_for_fresh_evidence(rule: Rule) -> bool {
     match rule {
         Rule::Raise

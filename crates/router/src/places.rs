@@ -1,4 +1,4 @@
-//! Which places of the gate's table the protected servers have.
+//! Places of the protected servers in the gate's table.
 //!
 //! A place has its own bucket and counters. Every protected address has one, as far as there are enough, so that what
 //! was offered to each is known also of what is refused; a few more are kept for hot-spots that hide behind an address for

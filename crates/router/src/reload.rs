@@ -1,11 +1,11 @@
-//! Which settings a running router can take over.
+//! Settings that a running router can take over.
 
 use crate::control::Launch;
 use crate::error::RouterError;
 use crate::settings::{places, reading};
 use flashweir_config::{ConfigError, RouterConfig};
 
-/// Why a reload changed nothing.
+/// Reason for which a reload changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReloadError {
     #[error(transparent)]

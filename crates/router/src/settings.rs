@@ -10,17 +10,17 @@ use flashweir_runtime::StateFile;
 use flashweir_runtime::kernel::refusal;
 use std::net::{IpAddr, SocketAddr};
 
-/// How a new connection beyond the ceiling is refused.
+/// Manner in which a new connection beyond the ceiling is refused.
 pub(crate) fn manner(config: &RouterConfig) -> Manner {
     Manner { refusal: refusal(&config.kernel), shadow: is_shadow(config), ranks: config.kernel.tiers.count() }
 }
 
-/// Whether plans are made and not obeyed.
+/// Returns whether plans are made and not obeyed.
 pub(crate) fn is_shadow(config: &RouterConfig) -> bool {
     config.kernel.shadow || config.flash_crowd.shadow
 }
 
-/// How rates of responses are read: the published rules were made for the published reading.
+/// Reading of the rates of responses: the published rules were made for the published reading.
 pub(crate) fn reading(mode: FlashCrowdMode) -> Reading {
     match mode {
         FlashCrowdMode::Paper | FlashCrowdMode::Scoreboard => Reading::AsPublished,
@@ -54,7 +54,7 @@ pub(crate) fn preferred(kernel: &Kernel) -> Vec<(IpAddr, u8)> {
     kernel.preferred.iter().map(|network| (network.addr(), network.prefix_len())).collect()
 }
 
-/// Where the baseline of these servers is kept; `None` when nothing is to be kept.
+/// State file of these servers' baseline; `None` when nothing is to be kept.
 pub(crate) fn state_file(config: &RouterConfig) -> Option<StateFile> {
     // With other servers the baseline is worth nothing, and so it is by another reading.
     let reading = reading(config.flash_crowd.mode);

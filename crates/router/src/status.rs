@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Snapshot of everything that is reported, at most a second old.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct RouterStatus {
     pub(crate) name: String,
     pub(crate) decision: Arc<Decision>,
     pub(crate) refusal: &'static str,
@@ -36,7 +36,7 @@ pub(crate) struct Told {
     pub(crate) measured: Duration,
 }
 
-impl Told {
+impl RouterStatus {
     /// Before anything was seen.
     pub(crate) fn of(config: &RouterConfig, baseline: Baseline) -> Self {
         let shadow = is_shadow(config);
@@ -68,25 +68,25 @@ impl Told {
 }
 
 /// The document of `/status`.
-pub(crate) fn status(told: &Told, now: Instant) -> Value {
-    let why = &told.decision.plan.explanation;
+pub(crate) fn status(snapshot: &RouterStatus, now: Instant) -> Value {
+    let why = &snapshot.decision.plan.explanation;
     let total = |count: fn(&KernelCounts) -> u64| {
-        told.kernel.services.iter().map(|service| count(&service.counts)).sum::<u64>()
+        snapshot.kernel.services.iter().map(|service| count(&service.counts)).sum::<u64>()
     };
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "service": told.name,
+        "service": snapshot.name,
         "uptime_s": now.as_secs_f64(),
         "mode": why.mode.as_str(),
         "cause": why.cause.as_str(),
         "ceiling_per_s": why.ceiling_rps,
-        "shadow": told.decision.shadow,
-        "refusal": told.refusal,
-        "fail_closed": told.fail_closed,
-        "pin": told.pin,
-        "interval_s": told.interval.as_secs_f64(),
-        "interfaces": told.interfaces.iter().map(interface).collect::<Vec<_>>(),
-        "protect": told.protected.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "shadow": snapshot.decision.shadow,
+        "refusal": snapshot.refusal,
+        "fail_closed": snapshot.fail_closed,
+        "pin": snapshot.pin,
+        "interval_s": snapshot.interval.as_secs_f64(),
+        "interfaces": snapshot.interfaces.iter().map(interface).collect::<Vec<_>>(),
+        "protect": snapshot.protected.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "connections": {
             "offered": total(|counts| counts.offered),
             "unique_offered": total(|counts| counts.unique_offered),
@@ -95,25 +95,25 @@ pub(crate) fn status(told: &Told, now: Instant) -> Value {
             "failed_open": total(|counts| counts.failed_open),
             "shadowed": total(|counts| counts.shadowed),
         },
-        "places": told.kernel.services.iter().zip(&told.place_destinations).map(place).collect::<Vec<_>>(),
+        "places": snapshot.kernel.services.iter().zip(&snapshot.place_destinations).map(place).collect::<Vec<_>>(),
         "destinations": {
-            "interval_s": told.measured.as_secs_f64(),
-            "busiest": told.destinations.iter().map(destination).collect::<Vec<_>>(),
-            "attempts_left_out": told.kernel.flows.map(|flows| flows.attempts_left_out),
+            "interval_s": snapshot.measured.as_secs_f64(),
+            "busiest": snapshot.destinations.iter().map(destination).collect::<Vec<_>>(),
+            "attempts_left_out": snapshot.kernel.flows.map(|flows| flows.attempts_left_out),
         },
-        "flows": told.kernel.flows.map(|flows| json!({
+        "flows": snapshot.kernel.flows.map(|flows| json!({
             "tracked": flows.tracked, "begun": flows.begun, "evicted": flows.evicted, "expired": flows.expired,
             "left_out": flows.left_out,
         })),
-        "queue": told.kernel.queue.map(|queue| json!({
+        "queue": snapshot.kernel.queue.map(|queue| json!({
             "packets": queue.packets, "dropped": queue.dropped, "marked": queue.marked,
             "backlog_bytes": queue.backlog_bytes,
         })),
-        "generation": told.kernel.generation,
-        "plan": plan_json(&told.decision.plan),
+        "generation": snapshot.kernel.generation,
+        "plan": plan_json(&snapshot.decision.plan),
         "baseline": {
-            "unique_offered_rps": told.baseline.unique_offered_rps,
-            "fast_rate_bytes_per_s": told.baseline.fast_rate_bytes_per_s,
+            "unique_offered_rps": snapshot.baseline.unique_offered_rps,
+            "fast_rate_bytes_per_s": snapshot.baseline.fast_rate_bytes_per_s,
         },
     })
 }

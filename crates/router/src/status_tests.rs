@@ -5,11 +5,11 @@ use crate::sample::PlaceCounts;
 use flashweir_admission::flash_crowd::{Cause, Explanation, HotSpotLimit, Mode};
 use flashweir_config::Overrides;
 
-fn told() -> Told {
+fn snapshot() -> RouterStatus {
     let text = "kernel.interface = 'eth0'\nkernel.protect = ['10.0.0.1:80', '10.0.0.2:80']\n";
     let config =
         RouterConfig::from_toml_with(text, "router.toml", &Overrides::default()).expect("a configuration");
-    Told::of(&config, Baseline { unique_offered_rps: Some(50.0), ..Baseline::default() })
+    RouterStatus::of(&config, Baseline { unique_offered_rps: Some(50.0), ..Baseline::default() })
 }
 
 fn decision(limit: Limit, shadow: bool) -> Decision {
@@ -36,7 +36,7 @@ fn decision(limit: Limit, shadow: bool) -> Decision {
 
 #[test]
 fn the_status_tells_of_every_destination_and_place_and_adds_up() {
-    let mut told = told();
+    let mut snapshot = snapshot();
     let counts =
         KernelCounts { offered: 100, admitted: 60, answered: 30, reset: 10, ..KernelCounts::default() };
     let service = |name: &str, counts| KernelService {
@@ -45,11 +45,12 @@ fn the_status_tells_of_every_destination_and_place_and_adds_up() {
         counts,
         ..KernelService::default()
     };
-    told.kernel.services = vec![service("server_0", counts), service("server_1", KernelCounts::default())];
-    told.place_destinations = told.protected.iter().map(|at| vec![*at]).collect();
+    snapshot.kernel.services =
+        vec![service("server_0", counts), service("server_1", KernelCounts::default())];
+    snapshot.place_destinations = snapshot.protected.iter().map(|at| vec![*at]).collect();
     let counts = PlaceCounts { offered: 9, unique_offered: 8, admitted: 4 };
-    told.destinations = vec![DestinationFigures { destination: told.protected[0], counts }];
-    let document = status(&told, Instant::from_secs(9));
+    snapshot.destinations = vec![DestinationFigures { destination: snapshot.protected[0], counts }];
+    let document = status(&snapshot, Instant::from_secs(9));
     assert_eq!(document["connections"]["offered"], 100);
     assert_eq!(document["connections"]["refused"], 40);
     assert_eq!(document["places"][0]["destinations"][0], "10.0.0.1:80");

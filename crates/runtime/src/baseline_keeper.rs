@@ -48,7 +48,8 @@ impl BaselineKeeper {
         self.latest = learned;
     }
 
-    /// Whether it is time to save: now and then, and in quiet times only, for a crowd's baseline does not change.
+    /// Returns whether it is time to save: now and then, and in quiet times only, for a crowd's baseline does
+    /// not change.
     pub fn is_save_due(&mut self, now: Instant, mode: Mode) -> bool {
         let is_due = now >= self.save_at || self.save_at > now + SAVE_INTERVAL;
         if is_due && mode == Mode::Normal {

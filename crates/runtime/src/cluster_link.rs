@@ -1,5 +1,6 @@
-//! How a gateway that shares its limit hears of the others where it does not carry the messages itself: a carrier on another thread does, as that of
-//! Kubernetes, which the gateway does not know. Messages are sealed bytes: the carrier can neither read nor forge them.
+//! Link of a gateway that shares its limit to a carrier of the messages on another thread, as that of
+//! Kubernetes, which the gateway does not know. Messages are sealed bytes: the carrier can neither read nor
+//! forge them.
 //!
 //! The gateway has a [`ClusterLink`], the carrier the [`ClusterCarrier`] at its other end. All queues are bounded; of reports and of what is wanted only the
 //! newest counts.
@@ -24,7 +25,7 @@ pub struct HeldLease {
 /// A gateway's request for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidacy {
-    /// Whether it is to be had, or given up.
+    /// True if the gateway wants the lease; false if it gives it up.
     pub stands: bool,
     /// The term has to be at least this: all below are known to have been used.
     pub least_term: u64,
@@ -46,7 +47,7 @@ pub enum ClusterArrival {
     Missing(String),
 }
 
-/// Why a report has no answer.
+/// Reason for which a report has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportRefusal {
     /// This gateway does not lead, or no longer.
@@ -85,7 +86,7 @@ pub struct ClusterLink {
     pub arrivals: mpsc::Receiver<ClusterArrival>,
     /// The newest sealed report.
     pub report: watch::Sender<Vec<u8>>,
-    /// Whether this gateway wants the lease.
+    /// Candidacy of this gateway for the lease.
     pub candidacy: watch::Sender<Candidacy>,
     /// Counts of the carrier.
     pub counts: Arc<CarrierCounts>,
@@ -100,7 +101,7 @@ pub struct ClusterCarrier {
     pub arrivals: mpsc::Sender<ClusterArrival>,
     /// The newest sealed report, to be carried to the leader.
     pub report: watch::Receiver<Vec<u8>>,
-    /// Whether the gateway wants the lease. Closed: the gateway is gone.
+    /// Candidacy of the gateway for the lease. Closed: the gateway is gone.
     pub candidacy: watch::Receiver<Candidacy>,
     /// Counts what is done.
     pub counts: Arc<CarrierCounts>,

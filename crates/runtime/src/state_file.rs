@@ -19,7 +19,7 @@ const VERSION: u32 = 2;
 /// A baseline is a few hundred numbers; a larger file is not ours.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Where the baseline is kept and what it must belong to.
+/// File of the baseline, and the service and servers to which it belongs.
 #[derive(Clone, Debug)]
 pub struct StateFile {
     path: PathBuf,
@@ -32,7 +32,7 @@ pub struct StateFile {
 /// kept with it; a client that knew it could put its own URLs into the class of another.
 pub type UrlKey = (u64, u64);
 
-/// Why a state file was not used.
+/// Reason for which a state file was not used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateFileError {
     /// As the operating system says.
@@ -79,7 +79,7 @@ impl StateFile {
         self.read().ok().flatten()?.url_key
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -116,7 +116,7 @@ impl Scrape {
         self.add(name, help, Values::Counters(L::NAME, counts.collect()));
     }
 
-    /// How often durations fell into each bucket, added up over copies; the name ends in `_seconds`.
+    /// Histogram: counts of durations by bucket, added up over copies; the name ends in `_seconds`.
     pub fn histogram<T>(
         &mut self,
         name: &'static str,

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
-/// How often a duration fell into each bucket. Recording: a binary search over at most 20 integers and two
+/// Histogram of durations by fixed buckets. Recording: a binary search over at most 20 integers and two
 /// relaxed additions.
 #[derive(Debug)]
 pub struct Histogram {

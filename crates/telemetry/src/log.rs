@@ -105,7 +105,7 @@ impl Warnings {
         self.throttles[happening.index()].due(now)
     }
 
-    /// How often this happened.
+    /// Count of this happening.
     #[must_use]
     pub fn value(&self, happening: Happening) -> u64 {
         match happening {

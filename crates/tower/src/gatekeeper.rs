@@ -175,7 +175,7 @@ impl Gatekeeper {
         Some(self.began + next.saturating_since(Instant::ZERO))
     }
 
-    /// Whether a task plans.
+    /// Returns whether a task plans.
     #[cfg(test)]
     pub(crate) fn is_driven(&self) -> bool {
         self.lock().is_driven

@@ -1,4 +1,5 @@
-//! What recording costs and how fast a replay is: a minute of two gates at 1,000 requests a second, with their planner.
+//! Cost of recording and speed of a replay: a minute of two gates at 1,000 requests a second, with their
+//! planner.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flashweir_admission::PlannerDriver;

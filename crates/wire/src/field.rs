@@ -20,7 +20,7 @@ pub(crate) trait Field: Sized + Clone {
     fn put(&self, before: Option<&Self>, out: &mut Vec<u8>);
     /// Reads what [`put`](Self::put) wrote after the same `before`.
     fn take(before: Option<&Self>, from: &mut Reader<'_>) -> Result<Self, Fault>;
-    /// Whether they are the same bit for bit.
+    /// Returns whether they are the same bit for bit.
     fn is_same(&self, other: &Self) -> bool;
     /// Adds where the two differ to `found`; `path` names this value.
     fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>);

@@ -42,7 +42,7 @@ messages! {
     6 => sentry::Explanation: "sentry explanation",
 }
 
-/// Why bytes are not the message that is wanted.
+/// Reason for which bytes are not the expected message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{wanted}: {fault}")]
 pub struct DecodeError {
@@ -93,7 +93,7 @@ fn read<T: Message>(bytes: &[u8]) -> Result<T, Fault> {
     Ok(message)
 }
 
-/// Where two messages differ bit for bit, field by field.
+/// Differences of two messages bit for bit, field by field.
 #[must_use]
 pub fn differences<T: Message>(first: &T, second: &T) -> Vec<Difference> {
     let mut found = Vec::new();

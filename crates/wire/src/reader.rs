@@ -19,11 +19,11 @@ enum Step {
     Item(usize),
 }
 
-/// Why bytes are no value, and where.
+/// Reason for which bytes are no value, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {byte}{}{field}: {problem}", if field.is_empty() { "" } else { ", " })]
 pub struct Fault {
-    /// Where, from the first byte.
+    /// Position from the first byte.
     pub byte: usize,
     /// The field that was being read, with the names of what it is in; empty outside any.
     pub field: String,

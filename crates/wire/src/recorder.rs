@@ -167,7 +167,7 @@ struct Segments {
     writer: Writer,
     /// Name and planner of each stream, for the beginning of the next segment.
     begun: BTreeMap<Stream, (String, Planned)>,
-    /// When records were last written, by their own time.
+    /// Time at which records were last written, by their own time.
     written_at: Instant,
     /// Samples of the sentry's gates that no plan rests on yet: its planner adds them up as well.
     gathered: BTreeMap<Stream, sentry::Sample>,
@@ -268,7 +268,7 @@ impl Segments {
     }
 }
 
-/// Where a full segment of the recording in `file` is kept.
+/// Path of a full segment of the recording in `file`.
 #[must_use]
 pub fn segment_path(file: &Path, segment: u64) -> PathBuf {
     let mut name = file.as_os_str().to_owned();

@@ -38,13 +38,13 @@ const LEVEL: u8 = 6;
 /// Head of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Tells the segments of one run from those of another.
+    /// Identity of the run; segments of one run share it.
     pub run: u64,
-    /// Which segment of the run this is, from 0.
+    /// Number of the segment within the run, from 0.
     pub segment: u64,
     /// The version of the program that wrote it.
     pub build: String,
-    /// How its planners were configured, in words.
+    /// Configuration of its planners, in words.
     pub configuration: String,
 }
 
@@ -56,7 +56,7 @@ impl Head {
     }
 }
 
-/// Why a recording cannot be read, or no further.
+/// Reason for which a recording cannot be read, or no further.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordingError {
     /// Some other file.
@@ -71,25 +71,25 @@ pub enum RecordingError {
     /// The file ends within a frame.
     #[error("the recording ends within the frame at byte {at} (truncated?)")]
     Truncated {
-        /// Where the frame begins.
+        /// Position of the frame.
         at: u64,
     },
     /// A frame is not what was written.
     #[error("the frame at byte {at} is damaged: its checksum is wrong")]
     Damaged {
-        /// Where the frame begins.
+        /// Position of the frame.
         at: u64,
     },
     /// A frame's contents cannot be unpacked, or would be more than [`RECORDING_FRAME_BYTES`].
     #[error("the frame at byte {at} cannot be unpacked")]
     Packed {
-        /// Where the frame begins.
+        /// Position of the frame.
         at: u64,
     },
     /// A frame holds what cannot be.
     #[error("the frame at byte {at}, {fault}")]
     Fault {
-        /// Where the frame begins.
+        /// Position of the frame.
         at: u64,
         /// The problem, and where it is in the frame.
         fault: Fault,
@@ -177,7 +177,8 @@ impl<'a> Segment<'a> {
         &self.head
     }
 
-    /// Whether its writer came to its end. If not, the segment was cut off, or is still being written.
+    /// Returns whether its writer came to its end. If not, the segment was cut off, or is still being
+    /// written.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.is_ended

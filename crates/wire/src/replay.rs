@@ -56,19 +56,19 @@ pub struct Summary {
     pub begins_in_the_middle: bool,
     /// A record was of a planner that the recording does not name, or of the wrong kind.
     pub stray: u64,
-    /// Where plans begin to differ, at most [`REPLAY_PARTINGS`] of them, in the order in which they happened.
+    /// First differences of plans, at most [`REPLAY_PARTINGS`] of them, in the order in which they happened.
     pub partings: Vec<Parting>,
     first: Option<Instant>,
 }
 
-/// Where a planner's plans begin to differ from those recorded.
+/// First difference of a planner's plans from those recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parting {
-    /// When.
+    /// Time of the plan.
     pub at: Instant,
     /// The planner's service.
     pub name: String,
-    /// Which of its plans, from 0.
+    /// Number of the plan, from 0.
     pub plan: u64,
     /// Records were lost before.
     pub after_loss: bool,
@@ -85,7 +85,7 @@ struct Replayed {
     plans: u64,
     /// The last plan differed.
     differs: bool,
-    /// The parting whose fields the next whole plan tells.
+    /// Index of the parting whose fields are compared with the next whole plan.
     untold: Option<usize>,
 }
 

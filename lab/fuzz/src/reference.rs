@@ -41,7 +41,7 @@ impl Message {
     }
 }
 
-/// Where reading ended.
+/// End of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// After a whole message, or before any.
@@ -130,7 +130,7 @@ pub fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, &'static str> {
     }
 }
 
-/// Which side of a connection wrote the bytes.
+/// Side of a connection that wrote the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<'a> {
     /// A client.

@@ -14,7 +14,7 @@ use tokio::io::unix::AsyncFd;
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: AsyncFd<OwnedFd>,
-    /// When it is to ring, while the task waits. Only its own thread locks it, never across an await.
+    /// Time at which it rings, while the task waits. Only its own thread locks it, never across an await.
     set_to: Mutex<Option<Instant>>,
 }
 

@@ -157,7 +157,7 @@ pub(crate) fn conclude(
     }
 }
 
-/// Whether the generator itself fell behind or short of something.
+/// Returns whether the generator itself fell behind or short of something.
 fn saturated(result: &LoadResult) -> bool {
     let lag = result.totals.lag_us.p99.unwrap_or(0.0) > result.run.lag_bound_us as f64;
     let kinds = [ErrorKind::GeneratorFull, ErrorKind::GeneratorSocket];
@@ -174,8 +174,8 @@ fn class_facts(class: &ClassPlan) -> (String, ClassFacts) {
     (class.name.clone(), ClassFacts { target_ms: ms(class.good_within), timeout_ms: ms(class.timeout) })
 }
 
-/// How self-similar the arrivals are, with the rise and fall of the rate taken out; that needs a rate, which
-/// arrivals given one by one have not.
+/// Hurst parameter of the arrivals, without the rise and fall of the rate; `None` for arrivals given one by
+/// one, which have no rate.
 fn hurst(schedule: &Schedule) -> Option<HurstFigure> {
     if schedule.streams().iter().any(|stream| matches!(stream.arrivals, ArrivalProcess::Given(_))) {
         return None;

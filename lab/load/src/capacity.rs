@@ -1,4 +1,4 @@
-//! How much a server can do, asked the only way it can tell: by keeping it busy.
+//! Capacity of a server, measured by keeping it busy.
 
 use crate::transport::{self, Prepared, Protocol, Transport, TransportOptions};
 use crate::{LoadError, Target, descriptors};
@@ -70,7 +70,7 @@ struct Loops {
     request: Prepared,
     path: String,
     started: Instant,
-    /// When each request was completed, since the start, in order.
+    /// Completion times of all requests, since the start, in order.
     completions: Mutex<Vec<Duration>>,
     failed: AtomicU64,
 }

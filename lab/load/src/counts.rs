@@ -25,7 +25,7 @@ pub enum Outcome {
     Failed(ErrorKind),
 }
 
-/// How a try broke.
+/// Kind of failure of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ErrorKind {

@@ -1,4 +1,4 @@
-//! Why a run could not be made.
+//! Reasons for a run that could not be made.
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ pub enum LoadError {
     },
 }
 
-/// Why results cannot be added.
+/// Reason for results that cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// There are none.

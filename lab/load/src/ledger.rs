@@ -51,7 +51,7 @@ pub(crate) struct Change {
     pub(crate) lag_max_us: u64,
 }
 
-/// How a try ended; times from the moment it was to begin.
+/// End of a try; times from the moment at which it was to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) outcome: Outcome,

@@ -22,16 +22,16 @@ struct Visit<'a> {
 
 /// One try for an answer.
 struct Try {
-    /// When it was to begin.
+    /// Time at which it was to begin.
     intended: Instant,
-    /// When the person first asked for this.
+    /// Time of the person's first try for this.
     first_asked: Instant,
     is_first: bool,
-    /// When the person leaves in any case.
+    /// Time at which the person leaves in any case.
     leaves_at: Option<Instant>,
 }
 
-/// How a try ended, as far as it matters for what the person does next.
+/// Outcome of a try, as far as it matters for the person's next step.
 enum Then {
     Served,
     /// The person may try again.
@@ -157,7 +157,7 @@ impl Visit<'_> {
 }
 
 impl Try {
-    /// When the client or the person gives up, the earlier of both.
+    /// Time at which the client or the person gives up, the earlier of both.
     fn deadline(&self, class: &ClassPlan) -> Instant {
         let times_out = self.intended + class.timeout;
         self.leaves_at.map_or(times_out, |leaves_at| leaves_at.min(times_out))

@@ -21,23 +21,23 @@ use std::time::{Duration, SystemTime};
 pub struct LoadPlan {
     /// The server.
     pub target: Target,
-    /// When each person comes, and of which class they are.
+    /// Arrival time and class of each person.
     pub schedule: Arc<Schedule>,
     /// The classes, in the order of the schedule's numbers.
     pub classes: Arc<[ClassPlan]>,
     /// The part of the schedule this process has.
     pub part: Part,
-    /// When the schedule begins; at once unless given.
+    /// Beginning of the schedule; at once unless given.
     pub start_at: Option<SystemTime>,
     /// Addresses people come from, each person from one, drawn from `seed`.
     pub sources: Sources,
-    /// How people connect.
+    /// Connections and protocol of the clients.
     pub transport: TransportOptions,
     /// Draws each person's address, habits and documents. The schedule has its own seed.
     pub seed: u64,
     /// Threads that send, each with its share of the schedule.
     pub threads: NonZeroUsize,
-    /// When the crowd comes and leaves, to judge the recovery by; read from the schedule unless given.
+    /// Beginning and end of the crowd, by which the recovery is judged; read from the schedule unless given.
     pub crowd: Option<CrowdWindow>,
     /// Ends the run early, with a full report of what was done.
     pub stop: StopFlag,
@@ -50,15 +50,15 @@ pub struct ClassPlan {
     pub name: String,
     /// Parts of their requests other than the path.
     pub request: Prepared,
-    /// Which documents they ask for.
+    /// Popularity of the documents they ask for.
     pub popularity: Popularity,
-    /// Where those are.
+    /// Paths of those documents.
     pub paths: Paths,
     /// Sessions, patience, retries.
     pub habits: Habits,
-    /// Whether people go on with their session after a request they gave up: machines do, people leave.
+    /// True if people go on with their session after a request they gave up: machines do, people leave.
     pub goes_on_unserved: bool,
-    /// How long the client waits for the whole answer of one try before it gives the try up.
+    /// Client timeout for the whole answer of one try.
     pub timeout: Duration,
     /// A completed answer within this time of the moment the try was to begin is goodput.
     pub good_within: Duration,
@@ -74,7 +74,7 @@ impl StopFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`stop`](Self::stop) was called.
+    /// Returns whether [`stop`](Self::stop) was called.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)

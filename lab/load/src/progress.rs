@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 /// The state of a run, reported about five times a second and once more at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// When offset zero of the schedule was (or will be).
+    /// Time of the schedule's offset zero (past or future).
     pub started: Instant,
     /// Time since then.
     pub elapsed: Duration,
-    /// When the schedule ends, since then.
+    /// End of the schedule, since then.
     pub length: Duration,
     /// Everything up to now.
     pub totals: Counts,

@@ -1,11 +1,11 @@
-//! Whether the target was itself again after the crowd, and when.
+//! Recovery of the target after the crowd.
 
 use crate::result::Second;
 use flashweir_workload::{ArrivalProcess, Schedule};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// When the schedule says that the crowd came and left.
+/// Beginning and end of the crowd in the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CrowdWindow {
     /// Seconds from the start of the run.
@@ -14,7 +14,7 @@ pub struct CrowdWindow {
     pub to_s: f64,
 }
 
-/// How the target fared after the crowd.
+/// Recovery of the target after the crowd.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
     /// Goodput over unique offered before the crowd.
@@ -24,7 +24,7 @@ pub struct Recovery {
     /// From the end of the crowd to the first of [`STEADY_S`] seconds in a row that are as good as before.
     /// `null`: never in the time that was left, as when retries keep the overload alive (a metastable failure).
     pub seconds: Option<f64>,
-    /// How long the run went on after the crowd.
+    /// Time for which the run went on after the crowd.
     pub watched_s: f64,
 }
 

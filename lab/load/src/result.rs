@@ -12,7 +12,7 @@ use std::time::Instant;
 /// The whole truth about a run. Read from a file it equals what was written, except `started`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadResult {
-    /// When offset zero of the schedule was; `None` when read from a file.
+    /// Time of the schedule's offset zero; `None` when read from a file.
     #[serde(skip)]
     pub started: Option<Instant>,
     /// Facts about the run.
@@ -25,11 +25,11 @@ pub struct LoadResult {
     pub connections: ConnectionCounts,
     /// The generator could not keep up, so the figures say more about it than about the target.
     pub saturated: bool,
-    /// How self-similar the arrivals were; absent where there were too few to tell.
+    /// Hurst parameter of the arrivals; absent where there were too few to tell.
     pub hurst: Option<HurstFigure>,
-    /// When the schedule says that the crowd came and left; absent where it has none.
+    /// Beginning and end of the crowd in the schedule; absent where it has none.
     pub crowd: Option<CrowdWindow>,
-    /// Whether and when the target was itself again after the crowd.
+    /// Recovery of the target after the crowd.
     pub recovery: Option<Recovery>,
     /// Number of seconds that an entry of every `series` stands for: 1, for long runs 2, 4, …
     pub series_bin_s: u64,
@@ -161,7 +161,7 @@ pub struct Percentiles {
 /// Outcome of the tries of one second of the run (of `series_bin_s` seconds).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
-    /// Which second, the first being 0.
+    /// Number of the second, from 0.
     pub second: u64,
     /// Tries that began.
     pub offered: u64,

@@ -95,7 +95,7 @@ fn start(
     })
 }
 
-/// How long until the schedule begins.
+/// Time until the schedule begins.
 fn starts_in(plan: &LoadPlan) -> Result<Duration, LoadError> {
     let Some(start_at) = plan.start_at else { return Ok(READY_AFTER) };
     let wait = start_at.duration_since(SystemTime::now()).ok().filter(|wait| *wait >= READY_AFTER);

@@ -26,9 +26,9 @@ pub(crate) struct Sender {
     pub(crate) plan: LoadPlan,
     /// The part of the schedule that is this thread's.
     part: Part,
-    /// When offset zero of the schedule is.
+    /// Time of the schedule's offset zero.
     pub(crate) started: Instant,
-    /// When the schedule ends: nothing begins after it.
+    /// End of the schedule: nothing begins after it.
     pub(crate) ends_at: Instant,
     /// The bound on tries under way.
     pub(crate) most_in_flight: usize,

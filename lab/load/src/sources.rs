@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub struct Sources {
     /// Addresses people come from, each person from one; with one, the kernel chooses it.
     pub count: u32,
-    /// Where they are: the machine (or its network namespace) must own them all.
+    /// Network of the addresses: the machine (or its network namespace) must own them all.
     pub network: IpNet,
 }
 

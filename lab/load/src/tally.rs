@@ -97,8 +97,8 @@ impl Book {
             counts.add(&bin.counts);
             bins.push(bin);
         }
-        let told = [tally.offered, tally.completed, tally.goodput, tally.refused, tally.errors];
-        if told != [counts.offered, counts.completed, counts.goodput, counts.refused, counts.errors()] {
+        let totals = [tally.offered, tally.completed, tally.goodput, tally.refused, tally.errors];
+        if totals != [counts.offered, counts.completed, counts.goodput, counts.refused, counts.errors()] {
             return Err("the seconds of the series do not add up to the totals".to_owned());
         }
         let histograms = &tally.histograms;
@@ -182,7 +182,7 @@ fn read_second(second: &Second) -> Result<Bin, String> {
     Ok(Bin { counts, latency, lag_max_us: second.lag_max_us })
 }
 
-/// Whether the counts of one bin can be those of a ledger.
+/// Returns whether the counts of one bin can be those of a ledger.
 fn is_possible(counts: &Counts) -> bool {
     let sum = |parts: &[u64]| parts.iter().try_fold(0u64, |sum, part| sum.checked_add(*part));
     let at_most = |parts: &[u64], whole: u64| sum(parts).is_some_and(|sum| sum <= whole);

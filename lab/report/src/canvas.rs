@@ -87,7 +87,8 @@ impl Canvas<'_> {
     }
 }
 
-/// How wide a text of this many characters gets, generously: SVG has no fonts to measure before it is shown.
+/// Width of a text with this number of characters, generously: SVG has no fonts to measure before it is
+/// shown.
 pub(crate) fn text_width(text: &str, size: f64) -> i32 {
     (text.chars().count() as f64 * size * 0.56).ceil() as i32
 }

@@ -144,7 +144,7 @@ pub(crate) fn nothing_measured(canvas: &Canvas<'_>, (top, bottom): (i32, i32)) -
     canvas.text("nothing was measured", middle, (HPos::Center, VPos::Center), (Hue::Quiet, LABEL_TEXT + 2.0))
 }
 
-/// Whether no series has a point to draw.
+/// Returns whether no series has a point to draw.
 fn is_empty(chart: &Chart) -> bool {
     let runs = |series: &crate::Series| series.runs().is_empty();
     chart.series.iter().chain(&chart.stack).all(runs)
@@ -198,7 +198,7 @@ fn place_labels<'a>(markers: &'a [Marker], x: &Scale) -> Vec<Label<'a>> {
         .collect()
 }
 
-/// Whether an axis has a place for this number: logarithms have none for zero and below.
+/// Returns whether an axis has a place for this number: logarithms have none for zero and below.
 fn can_lie_on(spacing: Spacing, value: f64) -> bool {
     spacing != Spacing::Log || value > 0.0
 }

@@ -1,4 +1,4 @@
-//! How a distribution moves over time: time across, values up, counts as colour.
+//! Heat map: a distribution over time, time across, values up, counts as colour.
 
 mod cells;
 mod colours;

@@ -9,7 +9,7 @@ pub struct KeyFigure {
     pub(crate) tone: Tone,
 }
 
-/// How a number is to be taken. The colour only repeats what the note should say.
+/// Tone of a number. The colour only repeats what the note should say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     /// A fact.

@@ -20,7 +20,7 @@ pub(crate) struct Scale {
     pixels: (i32, i32),
 }
 
-/// How numbers are spread over an axis.
+/// Spacing of numbers on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spacing {
     /// Equal differences have equal distances.
@@ -32,7 +32,7 @@ pub(crate) enum Spacing {
 }
 
 impl Spacing {
-    /// Where a number lies on an endless axis.
+    /// Position of a number on an endless axis.
     fn place(self, value: f64) -> f64 {
         match self {
             Self::Linear => value,
@@ -70,24 +70,24 @@ impl Scale {
         Self { low: 0.0, high, spacing: Spacing::Nines, pixels }
     }
 
-    /// Where a number lies, clamped to the axis so that nothing is drawn outside the plot.
+    /// Position of a number, clamped to the axis so that nothing is drawn outside the plot.
     pub(crate) fn pixel(&self, value: f64) -> i32 {
         let share = self.share(value).clamp(0.0, 1.0);
         let (from, to) = (f64::from(self.pixels.0), f64::from(self.pixels.1));
         (from + share * (to - from)).round() as i32
     }
 
-    /// How far along the axis a number lies: 0 at its start, 1 at its end.
+    /// Position of a number along the axis: 0 at its start, 1 at its end.
     pub(crate) fn share(&self, value: f64) -> f64 {
         (self.spacing.place(value) - self.low) / (self.high - self.low)
     }
 
-    /// How numbers are spread over it.
+    /// Spacing of numbers on it.
     pub(crate) fn spacing(&self) -> Spacing {
         self.spacing
     }
 
-    /// Where the axis starts: the foot of an area.
+    /// Start of the axis: the foot of an area.
     pub(crate) fn foot(&self) -> i32 {
         self.pixels.0
     }

@@ -5,7 +5,7 @@ use crate::Hue;
 /// An x and, where something was measured, its y.
 pub type Point = (f64, Option<f64>);
 
-/// How a series is drawn.
+/// Style in which a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Points joined by straight lines.
@@ -23,7 +23,7 @@ pub struct Series {
     pub name: String,
     /// Its colour.
     pub hue: Hue,
-    /// How it is drawn.
+    /// Style in which it is drawn.
     pub style: Style,
     /// The points, in order of x.
     pub points: Vec<Point>,
@@ -48,8 +48,9 @@ impl Series {
         Self { name: name.into(), hue, style: Style::Area, points }
     }
 
-    /// How values are distributed: for each value the percentage of all that do not exceed it. For a chart
-    /// with [`log_x`](crate::Chart::log_x); `counts` are values and how often they occurred, in order of value.
+    /// Cumulative distribution of values: for each value the percentage of all that do not exceed it. For a
+    /// chart with [`log_x`](crate::Chart::log_x); `counts` are values and how often they occurred, in order
+    /// of value.
     #[must_use]
     pub fn cumulative(
         name: impl Into<String>,

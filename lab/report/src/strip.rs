@@ -14,9 +14,9 @@ const TEXT: f64 = 12.0;
 /// A stretch of time in one state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Where it begins on the x axis.
+    /// Beginning on the x axis.
     pub from: f64,
-    /// Where it ends.
+    /// End on the x axis.
     pub to: f64,
     /// The state's name, for the legend and the description.
     pub state: String,

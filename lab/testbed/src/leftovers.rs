@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::tools::run;
 
-/// Where `ip netns` keeps namespaces by name.
+/// Directory in which `ip netns` keeps namespaces by name.
 pub(crate) const DIRECTORY: &str = "/run/netns";
 /// Prefix of this testbed's names; the process id follows.
 pub(crate) const PREFIX: &str = "flashweir-";
@@ -34,8 +34,8 @@ fn end_programs(name: &str) {
     }
 }
 
-/// Whether nothing of a process runs any more. One that ended and whose parent never asked still has a number, but no
-/// program.
+/// Returns whether nothing of a process runs any more. One that ended and whose parent never asked still has
+/// a number, but no program.
 fn is_gone(id: u32) -> bool {
     std::fs::read_link(format!("/proc/{id}/exe")).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

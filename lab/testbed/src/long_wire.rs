@@ -23,11 +23,11 @@ use crate::tools::run;
 const TRAVELLING: usize = 16_384;
 /// Room for a burst that comes while the thread is not running, bytes: some 3,000 full packets.
 const SOCKET_BYTES: usize = 8 << 20;
-/// How often a thread without packets looks whether the wire is to be taken down.
+/// Interval at which a thread without packets checks whether the wire is to be taken down.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Least niceness (sched(7)).
 const HIGHEST_PRIORITY: i32 = -20;
-/// Where VXLAN listens (RFC 7348 §5).
+/// Port of VXLAN (RFC 7348 §5).
 const PORT: u16 = 4_789;
 /// Headers around a frame: Ethernet, IPv4, UDP and VXLAN, rounded up.
 const ENVELOPE_BYTES: u16 = 100;

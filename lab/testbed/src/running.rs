@@ -23,7 +23,7 @@ impl Running {
         self.child.id()
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if it has ended.
     ///
     /// # Errors
     /// When the kernel does not tell.

@@ -10,7 +10,7 @@ use crate::{Testbed, TestbedError};
 
 /// Room for packets that come while no call reads, bytes.
 const ROOM_BYTES: usize = 8 << 20;
-/// How long a read waits for a packet.
+/// Time that a read waits for a packet.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Reads the IPv4 packets that come into a namespace by any of its interfaces, each without its link's header. Those

@@ -9,7 +9,7 @@ use crate::TestbedError;
 
 /// Programs that a testbed starts, and the Debian package of each.
 const PROGRAMS: [(&str, &str); 3] = [("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool")];
-/// Where they live when they are not on the PATH.
+/// Directory of the programs that are not on the PATH.
 const ADMINISTRATION: &str = "/usr/sbin";
 
 /// The first requirement that this machine or user lacks, for a reader.
@@ -21,7 +21,7 @@ pub(crate) fn missing() -> Option<String> {
     Some(format!("the program `{program}` is missing (Debian package {package})"))
 }
 
-/// Where a program is that daemons and administrators have; `None` where it is not installed.
+/// Path of a program that daemons and administrators have; `None` where it is not installed.
 #[must_use]
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = Path::new(ADMINISTRATION).join(name);

@@ -11,7 +11,7 @@ pub struct Authority {
     pem: String,
 }
 
-/// Where a certificate and its key were written.
+/// Files of a certificate and its key.
 #[derive(Clone, Debug)]
 pub struct CertificateFiles {
     /// The certificate, PEM.

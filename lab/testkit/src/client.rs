@@ -75,7 +75,8 @@ impl Client {
         self.stream.set_write_timeout(Some(time)).expect("a time above zero");
     }
 
-    /// Whether the other side has already closed or reset the connection; waits for nothing and takes nothing.
+    /// Returns whether the other side has already closed or reset the connection; waits for nothing and takes
+    /// nothing.
     ///
     /// # Panics
     /// Never: a connected socket can be asked.
@@ -202,7 +203,8 @@ impl Client {
         }
     }
 
-    /// Whether nothing comes and nothing is closed for `time`: for what must not happen, so it really takes that long.
+    /// Returns whether nothing comes and nothing is closed for `time`: for what must not happen, so it really
+    /// takes that long.
     pub fn is_quiet_for(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).expect("a time above zero");
         let quiet = match self.reader.read_some(1024) {
@@ -213,7 +215,7 @@ impl Client {
         quiet
     }
 
-    /// Whether something comes within `time`, which stays to be read.
+    /// Returns whether something comes within `time`, which stays to be read.
     pub fn is_answered_within(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).expect("a time above zero");
         let came = matches!(self.stream.peek(&mut [0]), Ok(count) if count > 0);

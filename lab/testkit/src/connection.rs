@@ -25,7 +25,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Whether these bytes came, anywhere.
+    /// Returns whether these bytes came, anywhere.
     #[must_use]
     pub fn contains(&self, text: &str) -> bool {
         self.bytes.windows(text.len()).any(|window| window == text.as_bytes())

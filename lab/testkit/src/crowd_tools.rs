@@ -57,7 +57,7 @@ impl Origin {
         &self.process
     }
 
-    /// Where it listens.
+    /// Listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

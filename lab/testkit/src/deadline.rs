@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long anything that should happen at once may take on a busy machine before a test fails.
+/// Time that anything that should happen at once may take on a busy machine before a test fails.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Pause between two looks: short against what is waited for, long against the cost of a look.

@@ -9,13 +9,13 @@ use tempfile::TempDir;
 use crate::binary::Flashweir;
 use crate::programs::skip;
 
-/// Where Debian has the variant for programs with threads, by architecture.
+/// Paths of Debian's variant for programs with threads, by architecture.
 const LIBRARIES: [&str; 2] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
 ];
 
-/// Which clocks follow the test.
+/// Clocks that follow the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
     /// The time of day alone, as when a machine's time is set.

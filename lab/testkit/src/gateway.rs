@@ -100,19 +100,19 @@ impl GatewayBuilder {
         self
     }
 
-    /// Where its files are; relative names in the configuration are relative to it.
+    /// Directory of its files; relative names in the configuration are relative to it.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Where clients will connect.
+    /// Address to which clients will connect.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where its admin listener will be.
+    /// Address of its future admin listener.
     #[must_use]
     pub fn admin(&self) -> SocketAddr {
         self.admin
@@ -162,13 +162,13 @@ impl GatewayBuilder {
 }
 
 impl Gateway {
-    /// Where clients connect.
+    /// Address to which clients connect.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where its admin listener is.
+    /// Address of its admin listener.
     #[must_use]
     pub fn admin(&self) -> SocketAddr {
         self.admin
@@ -189,7 +189,7 @@ impl Gateway {
         &self.process
     }
 
-    /// Where its files are.
+    /// Directory of its files.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()

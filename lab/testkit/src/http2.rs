@@ -211,7 +211,7 @@ impl Http2Client {
         }
     }
 
-    /// Which stream is reset within `time`, if one is; the connection's end counts as stream 0's.
+    /// Stream that is reset within `time`, if one is; the connection's end counts as stream 0's.
     ///
     /// # Panics
     /// When the time is zero.

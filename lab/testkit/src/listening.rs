@@ -1,4 +1,4 @@
-//! Where a command listens, as it says itself.
+//! Listening address of a command, as it says itself.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -24,7 +24,7 @@ pub struct Message {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(pub Vec<(String, String)>);
 
-/// Why no whole message came.
+/// Reason for which no whole message came.
 #[derive(Debug)]
 pub enum ReadError {
     /// The stream ended properly between messages.
@@ -60,7 +60,7 @@ impl Fields {
         self.all(name).first().copied()
     }
 
-    /// Whether there is such a field.
+    /// Returns whether there is such a field.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.first(name).is_some()
@@ -115,7 +115,7 @@ impl Message {
     }
 }
 
-/// Which side sent the message that is read: the rules for the end of its body differ.
+/// Side that sent the message that is read: the rules for the end of its body differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Request,

@@ -13,7 +13,7 @@ pub struct NarrowLink {
 }
 
 impl NarrowLink {
-    /// Where clients are: each address there is one of theirs.
+    /// Network of the clients: each address there is one of theirs.
     pub const CLIENTS: &str = "10.77.0.0/16";
 
     /// A link of `rate_bits_per_s` with a buffer for `packets` full ones, over which each packet travels `delay`; `None` after a
@@ -35,7 +35,7 @@ impl NarrowLink {
         Some(Self { testbed, server })
     }
 
-    /// Where a server listens for the clients.
+    /// Listening address of a server for the clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::new(self.server.into(), PORT)

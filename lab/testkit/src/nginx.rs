@@ -115,7 +115,7 @@ impl Nginx {
         Self::require(test, &format!("ssl {listen}"), &tls)
     }
 
-    /// Where it listens.
+    /// Listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -13,7 +13,7 @@ pub struct Metrics {
     pub families: BTreeMap<String, String>,
 }
 
-/// Why a text is not OpenMetrics.
+/// Reason for which a text is not OpenMetrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotOpenMetrics(pub String);
 

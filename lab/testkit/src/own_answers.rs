@@ -36,7 +36,7 @@ pub fn own_answer(number: usize, request: &Message) -> String {
     format!("{number} for cookie={cookie}; authorization={authorization}; host={host};")
 }
 
-/// Which of [`PRIVATE`] a request asks for: the path of its target is the number.
+/// Index in [`PRIVATE`] that a request asks for: the path of its target is the number.
 ///
 /// # Panics
 /// If it is none.
@@ -58,7 +58,7 @@ pub fn number_of(answer: &Message) -> usize {
     number.unwrap_or_else(|| panic!("no number: {} {text}", String::from_utf8_lossy(&answer.head)))
 }
 
-/// Whether an answer was made for the user with this field line, or for no user if that is empty.
+/// Returns whether an answer was made for the user with this field line, or for no user if that is empty.
 #[must_use]
 pub fn is_made_for(answer: &Message, field: &str) -> bool {
     let user = field.trim().split_once(": ").map_or("-", |(_, value)| value);

@@ -75,7 +75,7 @@ impl Php {
         write_page(&self.directory.path().join("page.php"), code);
     }
 
-    /// Where it listens.
+    /// Listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.nginx.address()

@@ -47,7 +47,7 @@ pub struct Process {
 /// Output and status of a child that ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
     /// All it wrote on standard output.
     pub stdout: String,
@@ -146,7 +146,7 @@ impl Process {
         signal_process(self.id(), signal)
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("a child can be waited for")
     }

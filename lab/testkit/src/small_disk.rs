@@ -31,7 +31,7 @@ impl SmallDisk {
         None
     }
 
-    /// Where it is.
+    /// Path of the disk.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

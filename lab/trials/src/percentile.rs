@@ -1,4 +1,4 @@
-//! How long people waited who were let in.
+//! Latency percentiles of admitted requests.
 
 use flashweir_core::measure::Histogram;
 use flashweir_core::measure::histogram::Sparse;

@@ -1,4 +1,4 @@
-//! How bursty arrivals are over long times: an estimate of the Hurst parameter, made as they pass.
+//! Estimate of the Hurst parameter, the burstiness of arrivals over long times, made as they pass.
 //!
 //! **What.** Where H is 0.5, as for Poisson arrivals, counts over longer times even out as fast as independent
 //! ones do; between 0.5 and 1 they stay uneven (long-range dependence); below 0.5 they are more regular.
@@ -36,8 +36,9 @@ const OCTAVES_LEAST: usize = 3;
 const COEFFICIENTS_LEAST: u64 = 16;
 /// Standard deviations by which the chi-squared of a line that is accepted may exceed its mean.
 const MISFIT: f64 = 4.0;
-/// How far from a straight line octaves of real processes are taken to be, besides noise (standard deviation of
-/// the base-two logarithm: 1.4 % of the energy). Without it, much data would refute any line and any interval.
+/// Deviation of the octaves of real processes from a straight line that is assumed besides noise (standard
+/// deviation of the base-two logarithm: 1.4 % of the energy). Without it, much data would refute any line and
+/// any interval.
 const MODEL_DEVIATION: f64 = 0.02;
 /// Quantile of the normal distribution for an interval that holds the truth 95 % of the time.
 const NORMAL_95: f64 = 1.96;

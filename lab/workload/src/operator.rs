@@ -1,4 +1,4 @@
-//! How a number is compared with a bound, as it is written.
+//! Comparison of a number with a bound, as it is written.
 
 /// An operator between a number and its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Operator {
         Self::ALL.into_iter().find_map(|operator| Some((operator, text.strip_prefix(operator.sign())?)))
     }
 
-    /// Whether the value stands so to the bound; what is no number does not.
+    /// Returns whether the value stands so to the bound; what is no number does not.
     #[must_use]
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {

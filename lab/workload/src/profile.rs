@@ -1,11 +1,11 @@
-//! How fast people arrive, as a function of time: stretches of constant or evenly rising or falling rate.
+//! Arrival rate as a function of time: stretches of constant or evenly rising or falling rate.
 
 use std::time::Duration;
 
 /// One stretch of a profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// How long it lasts; never zero inside a profile.
+    /// Length of the stretch; never zero inside a profile.
     pub length: Duration,
     /// Arrivals per second as it begins; finite and not negative inside a profile.
     pub from_per_s: f64,
@@ -179,7 +179,7 @@ impl RateProfile {
         &self.segments
     }
 
-    /// How long the profile lasts.
+    /// Length of the profile.
     #[must_use]
     pub fn length(&self) -> Duration {
         self.segments.iter().map(|segment| segment.length).sum()
@@ -248,7 +248,8 @@ impl Segment {
         self.from_per_s + (self.to_per_s - self.from_per_s) * share
     }
 
-    /// How long after the stretch began `due` arrivals (from 0 to those expected) have been expected, seconds.
+    /// Time from the beginning of the stretch until `due` arrivals (from 0 to those expected) are expected,
+    /// seconds.
     ///
     /// The positive root t of from·t + slope·t²/2 = due, in the form 2·due / (from + √(from² + 2·slope·due)):
     /// it neither divides by the slope nor subtracts nearly equal numbers, so that a slope close to zero or a

@@ -5,7 +5,7 @@ use flashweir_core::limits::PROFILE_BINS;
 use std::io::Read;
 use std::time::Duration;
 
-/// Which column of the table holds the counts.
+/// Column of the table that holds the counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
     /// By the name in the header line.

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// One arrival process whose people belong to one or several classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// When people come.
+    /// Arrival process.
     pub arrivals: ArrivalProcess,
     /// The classes they belong to, each person drawn by weight.
     pub classes: Vec<Share>,
@@ -24,7 +24,7 @@ pub struct Share {
     pub weight: f64,
 }
 
-/// When each person of each class comes, decided by the streams and the seed alone.
+/// Arrival times of each person of each class, decided by the streams and the seed alone.
 ///
 /// Each stream draws from its own generator, so changing one leaves the others' people where they were.
 /// Nothing is held in memory: each walk through it draws it again.
@@ -71,13 +71,13 @@ pub enum ScheduleError {
 /// One person's coming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When, from the start of the run.
+    /// Time from the start of the run.
     pub moment: Duration,
     /// The class they belong to.
     pub class: u16,
-    /// Which person of the class, counted from 0.
+    /// Number of the person within the class, from 0.
     pub person: u64,
-    /// Which arrival of the whole schedule, counted from 0.
+    /// Number of the arrival within the whole schedule, from 0.
     pub ordinal: u64,
 }
 
@@ -172,7 +172,7 @@ impl Schedule {
         classes
     }
 
-    /// How long arrivals go on, in the stream where they do so longest.
+    /// Length of the arrivals, in the longest stream.
     #[must_use]
     pub fn length(&self) -> Duration {
         self.streams.iter().map(|stream| stream.arrivals.length()).max().unwrap_or_default()

@@ -3,7 +3,7 @@
 use crate::case::Act;
 use flashweir_testkit::{Connection, Upstream};
 
-/// Starts it on a port of its own; its threads end with it.
+/// Starts it on a free port; its threads end with it.
 pub(crate) fn start(acts: &[Act]) -> Upstream {
     let acts = acts.to_vec();
     Upstream::start(move |connection| while play(connection, &acts) {})

@@ -1,5 +1,5 @@
 //! The four proxies with usual settings: connections to the origin kept, the client's address passed on, HTTP/2 in the clear where it can be had.
-//! Each has one configuration file in a folder of its own and is ended by its id.
+//! Each has one configuration file in a separate folder and is ended by its id.
 
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Process, require_program, reserve_address};
 use std::ffi::OsString;

@@ -2,7 +2,8 @@
 
 pub(crate) mod stage;
 
-/// Whether this is a measurement: `cargo test --benches` and `cargo bench -- --list` must not start servers.
+/// Returns whether this is a measurement: `cargo test --benches` and `cargo bench -- --list` must not start
+/// servers.
 pub(crate) fn is_asked_to_measure() -> bool {
     let is_asked = std::env::args().any(|argument| argument == "--bench");
     if !is_asked {

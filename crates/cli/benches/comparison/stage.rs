@@ -59,7 +59,7 @@ impl Stage {
         self.capacity_rps[kind as usize]
     }
 
-    /// Whether a protection can be started and lets a first request through; why not.
+    /// Checks that a protection can be started and lets a first request through; the error says why not.
     pub(crate) fn rehearse(&self, kind: &Kind) -> Result<(), String> {
         let origin = self.origin(OriginKind::CpuBound);
         let standing = kind.start(&self.tools, origin.address())?;

@@ -1,4 +1,4 @@
-//! Where the visits' outcomes are collected, and the two files.
+//! Table of the visits' outcomes, and its two files.
 
 use crate::stage::{Stage, Visit};
 use crate::tuning::Contestant;

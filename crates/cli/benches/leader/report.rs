@@ -77,7 +77,7 @@ impl Service {
 }
 
 impl Known {
-    /// Whether a broadcast gave it a share.
+    /// Returns whether a broadcast gave it a share.
     pub(crate) fn has_share(&self) -> bool {
         self.applied.1 > 0
     }

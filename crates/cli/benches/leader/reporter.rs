@@ -19,11 +19,11 @@ pub(crate) struct Seen {
     pub(crate) took_s: Vec<f64>,
     /// Bytes of the last report and of the last answer.
     pub(crate) bytes: (usize, usize),
-    /// Whether the leader gave it a share.
+    /// True if the leader gave it a share.
     pub(crate) has_share: bool,
 }
 
-/// When gateways report, and which of their answers count.
+/// Times at which gateways report, and the answers that count.
 #[derive(Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) measured_from: Instant,

@@ -34,7 +34,7 @@ pub(crate) struct Application {
     _directory: Directory,
 }
 
-/// What its servers have in common: a directory for the sources and the marks.
+/// Shared part of its servers: a directory for the sources and the marks.
 pub(crate) struct Directory(TempDir);
 
 impl Directory {

@@ -1,4 +1,4 @@
-//! How long core 0 was not idle.
+//! Time in which core 0 was not idle.
 //!
 //! All processes of an origin may run there only. While one of them has work the core is not idle, and on a quiet machine nothing else
 //! runs there, so this is the time in which the origin had work. The origin's own account falls short of it: the waiting of several processes

@@ -57,7 +57,7 @@ impl Front {
     }
 }
 
-/// What to start for a column of the table; why not, if its static limit was not found.
+/// Program to start for a column of the table; an error if its static limit was not found.
 pub(crate) fn kind(protection: Protection, found: Option<&Found>) -> Result<Kind, String> {
     match protection {
         Protection::Nothing => Ok(Kind::Nothing),

@@ -26,7 +26,8 @@ impl CoreRuler {
         }
     }
 
-    /// What became of the time between two moments, and how much of the core the origin's account does not show.
+    /// Shares of the time between two moments, and the part of the core's time that the origin's account does
+    /// not show.
     pub(crate) fn share(&self, from: usize, to: usize) -> Result<(Share, Option<f64>), String> {
         let account = self.share_by_account(from, to)?;
         let at = |moment: usize| self.core.get(moment).copied().flatten();

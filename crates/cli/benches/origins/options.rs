@@ -7,7 +7,8 @@ pub(crate) fn text(name: &str) -> Option<String> {
     env::var_os(name).and_then(|text| text.into_string().ok())
 }
 
-/// Which of `all` the variable ONLY names by their keys, separated by commas: all without it, none for `none`.
+/// Subset of `all` that the variable ONLY names by their keys, separated by commas: all without it, none for
+/// `none`.
 ///
 /// # Errors
 /// A key that none of them has.
@@ -24,7 +25,7 @@ pub(crate) fn asked<Origin: Copy>(
     Ok(all.iter().copied().filter(|origin| keys.contains(&key(*origin))).collect())
 }
 
-/// Whether the static limit that an earlier invocation found is to be taken.
+/// Returns whether the static limit that an earlier invocation found is to be taken.
 pub(crate) fn is_search_stored() -> bool {
     text("SEARCH").is_some_and(|search| search == "stored")
 }

@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// What clients ask for, without the slash before it.
+    /// Path that clients ask for, without the slash before it.
     pub(crate) fn path(&self) -> &'static str {
         match self {
             Self::OnCore(_) => "page",
@@ -100,7 +100,8 @@ impl Measure<'_> {
         }
     }
 
-    /// What became of the time between two moments, and how much of the core the origin's account does not show.
+    /// Shares of the time between two moments, and the part of the core's time that the origin's account does
+    /// not show.
     pub(crate) fn share(&self, from: usize, to: usize) -> Result<(Share, Option<f64>), String> {
         match self {
             Self::OnCore(ruler) => ruler.share(from, to),
@@ -112,7 +113,7 @@ impl Measure<'_> {
     }
 }
 
-/// What the link is, in words.
+/// Description of the link.
 pub(crate) fn about_the_link() -> String {
     format!(
         "nginx with a file of {} kB behind a link of {} Mb/s with room for {} packets and {} ms each way, by `tc` between network namespaces",

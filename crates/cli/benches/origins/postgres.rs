@@ -48,7 +48,7 @@ pub(super) fn start() -> Result<Application, String> {
     let mut database = Server::start(&setpriv, &directory, &words);
     directory.write("orders.sql", ORDERS);
     let fill = ["-q", "-v", "ON_ERROR_STOP=1", "-h", &place, "-U", "postgres", "-f", "orders.sql"];
-    // It has a file for its socket before it lets anybody in.
+    // It has a file for its socket before it accepts connections.
     database.wait("PostgreSQL", || run(&psql, root, &fill.map(str::to_owned)).ok());
     directory.write("customers.py", CUSTOMERS);
     let (address, workers) = (reserve_address(), ["--workers", "1", "--threads", THREADS]);

@@ -7,7 +7,7 @@ use flashweir_trials::origins::Report;
 
 const NAME: &str = "origins";
 
-/// What earlier invocations found.
+/// Results of earlier invocations.
 pub(crate) fn read() -> Report {
     pages::read(NAME)
 }
@@ -19,7 +19,7 @@ pub(crate) fn write(mut report: Report, placement: &str) {
     pages::write(NAME, &report, &report.page());
 }
 
-/// What the origins are, with the versions that are installed.
+/// Names of the origins, with the installed versions.
 fn programs() -> Vec<String> {
     vec![
         format!(

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The last reading comes before the end of the crowd: where every client is answered at once, the run ends with it.
 const READ_BEFORE_END: Duration = Duration::from_millis(300);
 
-/// How much comes for how long.
+/// Rate and length of a crowd.
 #[derive(Clone, Copy)]
 pub(crate) struct Crowd {
     /// Over the capacity.
@@ -50,10 +50,10 @@ impl Crowd {
     }
 }
 
-/// What all visits share.
+/// Parts that all visits share.
 pub(crate) struct Visits {
     pub(crate) tools: Tools,
-    /// Where each look at the gateway's plan is written.
+    /// File of the gateway's plan, look by look.
     pub(crate) trace: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! What the gateway's sentry believes while a crowd comes.
+//! Estimates of the gateway's sentry while a crowd comes.
 
 use flashweir_testkit::{Gateway, StatusWatch};
 use flashweir_trials::origins::{Belief, Plan};
@@ -18,8 +18,8 @@ impl Watch {
         Self(StatusWatch::start(gateway.admin(), LOOK_EVERY, plan))
     }
 
-    /// What it believed in each of `stretches`, which are times after `started`. All looks are written to a file of the folder `trace`, where
-    /// there is one.
+    /// Estimates in each of `stretches`, which are times after `started`. All looks are written to a file of
+    /// the folder `trace`, where there is one.
     pub(crate) fn stop(
         self,
         started: Option<Instant>,

@@ -140,7 +140,8 @@ fn measure(visits: &Visits, row: &mut Row) -> Result<(), String> {
     Ok(())
 }
 
-/// What panics here is a server that does not start or answer: one run is missing then, and the others go on.
+/// Turns a panic into an error: a server did not start or answer. That run is missing then, and the others go
+/// on.
 fn guarded<T>(measure: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let caught = panic::catch_unwind(AssertUnwindSafe(measure));
     caught.unwrap_or_else(|panic| {

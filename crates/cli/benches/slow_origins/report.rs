@@ -12,7 +12,7 @@ const WATCHED: Duration = Duration::from_secs(2);
 /// A quiet machine has less.
 const BUSY_MENTIONED: f64 = 0.1;
 
-/// What earlier invocations found.
+/// Results of earlier invocations.
 pub(crate) fn read() -> Report {
     pages::read(NAME)
 }
@@ -38,7 +38,7 @@ pub(crate) fn company() -> String {
     }
 }
 
-/// What the origins are, with the versions that are installed.
+/// Names of the origins, with the installed versions.
 fn programs() -> Vec<String> {
     let (node, python) = (version("node", "--version"), version("/usr/bin/python3", "--version"));
     vec![

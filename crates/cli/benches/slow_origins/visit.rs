@@ -21,14 +21,14 @@ use std::time::{Duration, Instant, SystemTime};
 /// Time between the plan and its first request.
 const LEAD: Duration = Duration::from_millis(500);
 
-/// What all runs share.
+/// Parts that all runs share.
 pub(crate) struct Visits {
     pub(crate) tools: Tools,
-    /// Where each look at the gateway's plan is written.
+    /// File of the gateway's plan, look by look.
     pub(crate) trace: Option<PathBuf>,
 }
 
-/// What clients of all kinds saw.
+/// Observations of the clients of all kinds.
 struct Seen {
     load: LoadResult,
     streams: BTreeMap<&'static str, Vec<StreamRecord>>,
@@ -85,7 +85,7 @@ fn early(kinds: &[KindResult]) -> Early {
     Early { offered: sum(|kind| kind.offered), refused: sum(|kind| kind.refused) }
 }
 
-/// What became of the core's time in a phase; `None` of an origin that only waits.
+/// Shares of the core's time in a phase; `None` for an origin that only waits.
 fn share(crowd: &Crowd, phase: Phase, ruler: &CoreRuler, number: usize) -> Result<Option<Share>, String> {
     let (from, to) = (2 * number, 2 * number + 1);
     if !crowd.origin.is_work() {

@@ -13,7 +13,7 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(1);
 /// The crowd stays a little longer than it is measured: the last reading comes up to 0.2 s late.
 const LONGER: Duration = Duration::from_millis(300);
 
-/// How long a crowd of a run of `length` is measured.
+/// Time for which the crowd of a run of `length` is measured.
 pub(crate) fn judged_for(length: Duration) -> Duration {
     length - CALM_FOR - NOTICED_WITHIN - LONGER
 }

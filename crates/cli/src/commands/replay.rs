@@ -70,7 +70,7 @@ impl ReplayArgs {
     }
 }
 
-/// Why plans may differ although the code is the same.
+/// Reason for plans that differ although the code is the same.
 fn reason(summary: &Summary) -> String {
     let mut reasons = String::new();
     if summary.begins_in_the_middle {

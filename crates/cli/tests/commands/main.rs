@@ -6,6 +6,7 @@ mod load_tests;
 mod shared;
 mod test_table;
 mod usage;
+mod words;
 
 // Files of the binary, for the tests inside them.
 #[path = "../../src/laboratory.rs"]

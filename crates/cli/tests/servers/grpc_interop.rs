@@ -33,7 +33,7 @@ const CASES: [&str; 16] = [
 const BALANCER: &str = r#"{"loadBalancingConfig":[{"test_backend_metrics_load_balancer":{}}]}"#;
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
-/// Where `make grpc-interop` puts one of the programs, beside the profile's own folder.
+/// Path at which `make grpc-interop` puts one of the programs, beside the profile's own folder.
 fn require(test: &str, name: &str) -> Option<PathBuf> {
     let installed = Path::new(BINARY).ancestors().nth(2)?.join("tools/bin").join(name);
     if installed.exists() {

@@ -18,7 +18,7 @@ const PATIENCE_S: &str = "5";
 /// All cases together; each takes a second at most.
 const ENDS_WITHIN: Duration = Duration::from_secs(400);
 
-/// Where `make h2spec` puts it, beside the profile's own folder.
+/// Path at which `make h2spec` puts it, beside the profile's own folder.
 fn require(test: &str) -> Option<PathBuf> {
     let installed = Path::new(BINARY).ancestors().nth(2)?.join("tools/bin/h2spec");
     if installed.exists() {

@@ -19,7 +19,7 @@ pub(crate) fn socket_address(key: &str, text: &str) -> Result<SocketAddr, Proble
     })
 }
 
-/// Whether both cannot be listened on at once: same port, and the same address or one that covers it.
+/// Returns whether both cannot be listened on at once: same port, and the same address or one that covers it.
 pub(crate) fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let covers = |a: SocketAddr, b: SocketAddr| a.ip().is_unspecified() && a.is_ipv4() == b.is_ipv4();
     one.port() != 0

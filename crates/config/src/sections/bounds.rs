@@ -119,13 +119,13 @@ pub struct Bounds {
     pub max_response_fields: usize,
     /// Time for a request's head to arrive in full.
     pub header_read_timeout: Duration,
-    /// How long a client's connection may stay open without a request.
+    /// Time that a client's connection may stay open without a request.
     pub keep_alive_timeout: Duration,
-    /// How long a client may take no byte of a response that is ready.
+    /// Time that a client may take no byte of a response that is ready.
     pub write_stall_timeout: Duration,
     /// Time for the TLS handshake.
     pub tls_handshake_timeout: Duration,
-    /// How long a stop waits for requests being worked on.
+    /// Time that a stop waits for requests being worked on.
     pub drain_timeout: Duration,
     /// Requests at once on one HTTP/2 connection from a client.
     pub http2_max_streams: u32,

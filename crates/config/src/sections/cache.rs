@@ -76,7 +76,7 @@ impl CacheMode {
 /// Settings of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// When it is in use.
+    /// Mode that says when it is in use.
     pub mode: CacheMode,
     /// Bytes of all stored responses.
     pub memory_bytes: usize,

@@ -25,7 +25,7 @@ pub struct CandidateFile {
 /// A policy that is evaluated beside the one in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// How capacity would be given out; never `shadow`, never [`Policing::Off`].
+    /// Distribution of capacity under the candidate; never `shadow`, never [`Policing::Off`].
     pub sentry: Sentry,
     /// The classes, the last without rules.
     pub classes: Vec<Class>,

@@ -59,7 +59,7 @@ pub struct ClusterFile {
 pub struct Cluster {
     /// Name of this gateway among the others.
     pub name: Option<String>,
-    /// How gateways hear of each other; none where this one shares no limit.
+    /// Exchange of messages between gateways; none where this one shares no limit.
     pub engine: Option<Engine>,
     /// The file with the keys.
     pub keys_file: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub struct Cluster {
     pub keys: FeedbackKeys,
 }
 
-/// How the gateways of a cluster hear of each other.
+/// Exchange of messages between the gateways of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// This gateway leads, and listens here.
@@ -213,7 +213,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= 63 && text.bytes().all(fits)
 }
 
-/// Where the other pods reach this gateway while it leads.
+/// Address at which the other pods reach this gateway while it leads.
 fn own_address(text: Option<&str>, listen: &Listen, admin: SocketAddr) -> Result<SocketAddr, Problem> {
     let what = "expected the pod's own address and a port with cluster.kubernetes, as by --cluster-listen \"$(POD_IP):9920\"";
     let Some(text) = text else {

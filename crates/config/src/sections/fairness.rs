@@ -82,11 +82,11 @@ impl Default for FairnessFile {
 /// Shares among clients by what they have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fairness {
-    /// Whether clients are judged.
+    /// True if clients are judged.
     pub is_enabled: bool,
     /// Names of cookies that hold a session.
     pub session_cookies: Vec<Glob>,
-    /// Whether new connections of a source that ignores `Retry-After` are refused for a while.
+    /// True if new connections of a source that ignores `Retry-After` are refused for a while.
     pub drops_impatient: bool,
     exempt_networks: Vec<IpNet>,
     verified_bots_file: Option<PathBuf>,
@@ -161,7 +161,7 @@ impl Fairness {
         Ok(())
     }
 
-    /// Whether a client of this address is never judged.
+    /// Returns whether a client of this address is never judged.
     #[must_use]
     pub fn is_exempt(&self, address: IpAddr) -> bool {
         self.exempt.find(address).is_some()

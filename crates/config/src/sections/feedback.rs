@@ -92,7 +92,7 @@ impl Default for FeedbackFile {
 /// Overload feedback between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// Whether it is.
+    /// True if feedback is sent and obeyed.
     pub is_enabled: bool,
     /// Networks in which nodes in front are.
     pub senders: Vec<IpNet>,
@@ -104,7 +104,7 @@ pub struct Feedback {
     pub weights: BTreeMap<String, u32>,
     /// By service, the name of the node behind it.
     pub upstream_names: BTreeMap<String, String>,
-    /// Where datagrams of upstreams arrive.
+    /// Address for the datagrams of upstreams.
     pub udp: Option<SocketAddr>,
     /// By name of a node in front: the port to which datagrams go.
     pub datagram_ports: BTreeMap<String, u16>,
@@ -190,7 +190,7 @@ impl FeedbackKeys {
         self.0.iter().map(|(number, key)| (*number, &**key))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

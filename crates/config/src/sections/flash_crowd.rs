@@ -111,7 +111,7 @@ impl FlashCrowdMode {
 /// The detector and its ceiling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlashCrowd {
-    /// Which rules decide.
+    /// Rules that decide.
     pub mode: FlashCrowdMode,
     /// Shortest time between two decisions.
     pub interval: Duration,

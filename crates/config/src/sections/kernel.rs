@@ -165,15 +165,15 @@ impl KernelRefusal {
 pub struct Kernel {
     /// Before which interfaces the gate stands, each once; empty: none, and the kernel is left alone.
     pub interfaces: Vec<String>,
-    /// Where on a packet's way.
+    /// Hook on a packet's way.
     pub hook: KernelHook,
     /// Treatment of a new connection beyond the ceiling.
     pub refusal: KernelRefusal,
     /// Networks whose new connections are let in all the same; none is the whole Internet.
     pub preferred: Vec<IpNet>,
-    /// How important which new connections are.
+    /// Ranks of new connections.
     pub tiers: KernelTiers,
-    /// Where the gates are pinned, an absolute path; `None`: they go with the process.
+    /// Directory of the gates' pins, an absolute path; `None`: they go with the process.
     pub pin: Option<PathBuf>,
     /// Go on refusing when nothing is heard of user space.
     pub fail_closed: bool,

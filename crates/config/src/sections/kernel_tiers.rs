@@ -45,7 +45,7 @@ pub struct KernelTierFile {
     pub ports: Vec<u16>,
 }
 
-/// How important which new connections are in the kernel, 0 the most.
+/// Ranks of new connections in the kernel, 0 the most important.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelTiers {
     /// Networks and their ranks, each network once.

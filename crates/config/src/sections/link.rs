@@ -117,11 +117,11 @@ pub struct Link {
     pub interface: String,
     /// Capacity of the link, bits a second.
     pub rate_bits_per_s: u64,
-    /// Which packets.
+    /// Side of the interface whose packets are divided.
     pub side: LinkSide,
     /// Definition of one flow.
     pub flow: LinkFlow,
-    /// How long packets are to wait while it is full.
+    /// Time that packets wait while it is full.
     pub target: Duration,
 }
 

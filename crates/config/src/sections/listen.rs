@@ -43,7 +43,7 @@ pub struct TlsFile {
     pub key: PathBuf,
 }
 
-/// Where clients connect.
+/// Listening addresses for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// At least one address; no two collide.

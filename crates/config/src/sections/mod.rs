@@ -113,7 +113,7 @@ pub struct File {
 /// The whole configuration, checked. Plain data: cloning and comparing are cheap, nothing is opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where clients connect.
+    /// Listening addresses for clients.
     pub listen: Listen,
     /// The services that are protected, at least one: first the one for every host that no other has, if there is one.
     pub services: Vec<Service>,

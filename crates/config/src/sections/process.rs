@@ -165,7 +165,7 @@ pub struct Gateway {
 pub struct Log {
     /// The least important messages shown.
     pub level: LogLevel,
-    /// How they are written.
+    /// Format of the log lines.
     pub format: LogFormat,
 }
 

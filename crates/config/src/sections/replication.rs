@@ -141,7 +141,7 @@ pub struct Replication {
     pub role: ReplicationRole,
     /// Replicas or redirectors; empty for other roles.
     pub targets: Vec<Uri>,
-    /// How requests get there.
+    /// Answer that sends requests there.
     pub answer: ReplicationAnswer,
     /// Between two reports.
     pub interval: Duration,
@@ -261,7 +261,7 @@ impl Replication {
         Ok(checked)
     }
 
-    /// Whether requests are sent to targets.
+    /// Returns whether requests are sent to targets.
     #[must_use]
     pub fn has_targets(&self) -> bool {
         !self.targets.is_empty()

@@ -85,10 +85,10 @@ impl Policing {
     }
 }
 
-/// How a service's capacity is given out, and how fast it is to answer.
+/// Distribution of a service's capacity, and its latency target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sentry {
-    /// How capacity is given out.
+    /// Distribution of capacity.
     pub policing: Policing,
     /// Answers are to come within this time, where neither class nor ladder says otherwise.
     pub response_target: Duration,

@@ -80,7 +80,7 @@ pub struct Service {
     pub hosts: Vec<HostPattern>,
     /// Its servers.
     pub upstream: Upstream,
-    /// How its capacity is given out.
+    /// Distribution of its capacity.
     pub sentry: Sentry,
     /// 1 to [`CLASSES`](flashweir_core::limits::CLASSES); the last has no rules, so that every request has a class.
     pub classes: Vec<Class>,
@@ -207,8 +207,8 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// Whether there is no service for hosts that no `[[service]]` names. As it was written, before flags are put in place:
-/// what they say of every service does not make one.
+/// Returns whether there is no service for hosts that no `[[service]]` names. As it was written, before flags
+/// are put in place: what they say of every service does not make one.
 pub(super) fn leaves_other_hosts(file: &File, overrides: &Overrides) -> Result<bool, Problem> {
     let has_servers = file.upstream != UpstreamFile::default() || !overrides.upstream_urls.is_empty();
     if has_servers || file.service.is_empty() {

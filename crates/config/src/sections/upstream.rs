@@ -208,13 +208,13 @@ pub struct Upstream {
     pub connect_timeout: Duration,
     /// Time from the request's head being sent to the response's head, the upload of a body included.
     pub response_header_timeout: Duration,
-    /// How long an unused connection is kept.
+    /// Time that an unused connection is kept.
     pub idle_timeout: Duration,
     /// The longest silence inside a response body.
     pub body_idle_timeout: Duration,
     /// PEM file with certificate authorities; `None` means the operating system's.
     pub ca_file: Option<PathBuf>,
-    /// How long the share of a server that was away grows.
+    /// Time in which the share of a server that was away grows.
     pub slow_start: Duration,
     /// From what shares are learned.
     pub weights: Weights,
@@ -222,24 +222,24 @@ pub struct Upstream {
     pub agents: Vec<Uri>,
     /// A spent quota holds all requests back.
     pub obeys_quota: bool,
-    /// When a server is left out.
+    /// Settings of the ejection of servers.
     pub health: Health,
 }
 
-/// When a server is left out for a while.
+/// Settings of the ejection of servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Health {
     /// Ask the servers themselves, too.
     pub active: Option<ActiveHealth>,
     /// Failures in a row that leave a server out.
     pub failures_to_eject: u32,
-    /// How long the first time.
+    /// Length of the first ejection.
     pub eject_for: Duration,
     /// The part of the servers that may be left out by judgement, 0 to 1.
     pub max_ejected: f64,
 }
 
-/// How servers are asked for their health.
+/// Settings of active health checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveHealth {
     /// The path asked for; starts with `/`.
@@ -409,7 +409,8 @@ fn check_urls(texts: &[String], listen: &Listen) -> Result<Vec<Uri>, Problem> {
     Ok(urls)
 }
 
-/// Whether the URL surely leads back to our own listener (as far as is known without looking up names).
+/// Returns whether the URL surely leads back to our own listener (as far as is known without looking up
+/// names).
 fn leads_to(url: &Uri, listener: SocketAddr) -> bool {
     let (_, host, port) = server_of(url);
     if port != listener.port() {

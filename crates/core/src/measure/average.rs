@@ -80,7 +80,7 @@ impl DecayingMean {
         (self.weight_s > 0.0).then_some(self.value)
     }
 
-    /// How much time it stands for, at most its memory (and one span).
+    /// Time that it covers, at most its memory (and one span).
     #[must_use]
     pub fn covers(&self) -> Duration {
         Duration::from_secs_f64(self.weight_s)

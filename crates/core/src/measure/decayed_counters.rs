@@ -36,7 +36,7 @@ pub struct DecayedCounters {
     /// 2^(k/64) in units of [`UNIT`].
     growth: Box<[u64; STEPS as usize]>,
     step_nanos: u64,
-    /// When an event weighed one unit.
+    /// Time at which an event weighed one unit.
     base: Instant,
     tau: Duration,
 }

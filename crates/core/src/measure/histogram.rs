@@ -76,7 +76,7 @@ impl Histogram {
         self.count
     }
 
-    /// Whether nothing was recorded.
+    /// Returns whether nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0

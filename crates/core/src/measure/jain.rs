@@ -1,4 +1,5 @@
-//! How equally something is shared (Jain, *The Art of Computer Systems Performance Analysis*, 1991).
+//! Jain's index of fairness: the equality of shares (Jain, *The Art of Computer Systems Performance
+//! Analysis*, 1991).
 
 /// Jain's index, (Σx)² / (n·Σx²): 1 where all have the same, 1/n where one has all. None where all are 0.
 ///

@@ -1,4 +1,4 @@
-//! Which values of a quantity that spans many orders of magnitude count as one: 32 equal steps in each octave.
+//! Buckets of a quantity that spans many orders of magnitude: 32 equal steps in each octave.
 //!
 //! Finer than the buckets of a [`Histogram`](crate::measure::Histogram), because what is judged by these values is a tenth worse or
 //! not: the middle of a bucket is at most 1/64 (1.6 %) from any value in it, and exact below 64. The programs in the kernel

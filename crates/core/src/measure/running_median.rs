@@ -48,7 +48,7 @@ impl RunningMedian {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Whether enough values were seen to compare with.
+    /// Returns whether enough values were seen to compare with.
     #[must_use]
     pub fn is_trained(&self) -> bool {
         self.count >= TRAINED

@@ -70,7 +70,7 @@ impl<const N: usize> SpaceSaving<N> {
         }
     }
 
-    /// How often, since the table was made, a key had to make room for another one.
+    /// Number of times, since the table was made, a key had to make room for another one.
     #[must_use]
     pub fn replaced(&self) -> u64 {
         self.replaced

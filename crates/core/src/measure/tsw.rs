@@ -16,7 +16,7 @@ use crate::{Duration, Instant};
 /// A of the rule above: RFC 2859's AVG_INTERVAL, one second in the authors' code.
 const AVERAGING_S: f64 = 1.0;
 
-/// How the first second of a flow is read.
+/// Reading of the first second of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstWindow {
     /// As in RFC 2859: starts at zero, low for short flows.

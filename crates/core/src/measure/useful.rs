@@ -65,11 +65,11 @@ const FOUND_CHARS_MAX: usize = 60;
 /// The state of an origin at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// When, on any clock that does not jump, nanoseconds.
+    /// Time of the reading, on any clock that does not jump, nanoseconds.
     pub at_ns: u64,
     /// All threads of the origin.
     pub threads: Vec<ThreadTime>,
-    /// Whether all threads may only run on one and the same core.
+    /// True if all threads may only run on one and the same core.
     pub on_one_core: bool,
     /// Requests whose work the origin has completed since its start, also for clients that had left.
     pub completed: u64,

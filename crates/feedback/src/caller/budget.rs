@@ -11,7 +11,7 @@
 /// A balance of one attempt, in the unit it is kept in: parts of a million, so that small ratios add up exactly.
 const ATTEMPT: u64 = 1_000_000;
 
-/// How much may be tried again.
+/// Settings of the retry budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetSettings {
     /// Further attempts as a part of first ones, 0 to 1. 0.1 by default: a node at its limit then gets a tenth more at most.
@@ -61,7 +61,7 @@ impl RetryBudget {
         self.balance = (self.balance + self.per_request).min(self.balance_max);
     }
 
-    /// Whether a further attempt may be made; then it counts as made.
+    /// Returns whether a further attempt may be made; then it counts as made.
     pub fn withdraw(&mut self) -> bool {
         let is_granted = self.balance >= ATTEMPT;
         if is_granted {

@@ -117,9 +117,9 @@ mod tests {
         #[test]
         fn a_hop_never_adds_time(micros in 0u64..200_000_000_000) {
             let left = Duration::from_micros(micros);
-            let told = parse_deadline(deadline_text(left).as_bytes()).unwrap();
-            prop_assert!(told <= left);
-            prop_assert!(left > DEADLINE_MAX || left - told < Duration::from_millis(1));
+            let received = parse_deadline(deadline_text(left).as_bytes()).unwrap();
+            prop_assert!(received <= left);
+            prop_assert!(left > DEADLINE_MAX || left - received < Duration::from_millis(1));
         }
 
         #[test]

@@ -11,13 +11,14 @@ use crate::{FieldError, Intake, KeyRing, Limit, Mac, RATE_FLOOR, Taken};
 use flashweir_admission::gapping::{self, Decision, Reason, Released, Restriction, Target};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 
-/// How one node is treated.
+/// Settings for one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointSettings {
-    /// How requests are spaced, and how many may wait for how long.
+    /// Spacing of requests, and the bounds on their number and time in the queue.
     pub gapping: gapping::Settings,
-    /// Whether a spent quota of the standard fields holds all requests back, and not only the one that it came with. False by default:
-    /// many servers count by their own callers' callers, and then one of those would stop all others.
+    /// True if a spent quota of the standard fields holds all requests back, and not only the one that it
+    /// came with. False by default: many servers count by their own callers' callers, and then one of those
+    /// would stop all others.
     pub obeys_quota: bool,
 }
 
@@ -32,7 +33,7 @@ pub enum Arrival<T> {
     Refuse(T, Refusal),
 }
 
-/// Why a request is refused at the caller.
+/// Reason for which a request is refused at the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A limit is spent.
@@ -49,7 +50,7 @@ pub enum Refusal {
 pub struct Answer<'a> {
     /// The value of `Flashweir-Overload`.
     pub overload: Option<&'a [u8]>,
-    /// Whether that field has further lines.
+    /// True if that field has further lines.
     pub has_further_lines: bool,
     /// Quota in its head: see [`quota_of`](crate::caller::quota_of).
     pub quota: Option<Quota>,
@@ -165,7 +166,7 @@ impl<T, M: Mac> Endpoint<T, M> {
         }
     }
 
-    /// Whether a request of this rank would be sent at once. Takes nothing.
+    /// Returns whether a request of this rank would be sent at once. Takes nothing.
     pub fn is_open(&mut self, now: Instant, rank: u8) -> bool {
         if let SilenceState::Silent { .. } = self.silence.state() {
             return self.silence.is_trial_due(now);
@@ -174,7 +175,7 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.target.is_open(now, rank)
     }
 
-    /// Whether the next request would go as a trial.
+    /// Returns whether the next request would go as a trial.
     #[must_use]
     pub fn is_trial_due(&self, now: Instant) -> bool {
         self.silence.is_trial_due(now)
@@ -186,7 +187,8 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.target.next(now)
     }
 
-    /// When [`next`](Self::next) is to be asked even if nothing else happens; none while no request waits.
+    /// Time at which [`next`](Self::next) is to be asked even if nothing else happens; none while no request
+    /// waits.
     pub fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         self.target.next_wake(now)
     }

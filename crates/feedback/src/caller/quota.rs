@@ -44,8 +44,9 @@ pub fn quota_of<'a>(
     Some(Quota { remaining: 0, reset: reset? })
 }
 
-/// When the request may be tried again, as far as the fields say: `grpc-retry-pushback-ms` before `Retry-After`. `Some(None)` where the
-/// server forbids it, `None` where it says nothing that can be read. Arguments as in [`quota_of`].
+/// Time until the request may be tried again, as far as the fields say: `grpc-retry-pushback-ms` before
+/// `Retry-After`. `Some(None)` where the server forbids it, `None` where it says nothing that can be read.
+/// Arguments as in [`quota_of`].
 pub fn retry_after_of<'a>(
     field: impl Fn(&str) -> Option<&'a [u8]>,
     date: impl FnOnce(&[u8]) -> Option<Duration>,
@@ -74,7 +75,7 @@ pub fn parse_rate_limit(value: &[u8]) -> Option<Quota> {
     })
 }
 
-/// When a server lets a call be tried again; none where it forbids it.
+/// Time until a server lets a call be tried again; none where it forbids it.
 #[must_use]
 pub fn parse_pushback_ms(value: &[u8]) -> Option<Duration> {
     number(value).map(Duration::from_millis)

@@ -111,7 +111,7 @@ impl From<FieldError> for FeedbackOutcome {
     }
 }
 
-/// How often each outcome was met.
+/// Counts of the outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedbackCounts([u64; FeedbackOutcome::ALL.len()]);
 
@@ -120,7 +120,7 @@ impl FeedbackCounts {
         self.0[outcome as usize] += 1;
     }
 
-    /// How often this one was met.
+    /// Count of this outcome.
     #[must_use]
     pub fn of(&self, outcome: FeedbackOutcome) -> u64 {
         self.0[outcome as usize]
@@ -157,7 +157,7 @@ pub struct Report {
     pub limit: Option<Limit>,
     /// The rate that is kept, whether the node, a quota or silence set it.
     pub rate: Option<Rate>,
-    /// How long ago the newest feedback came.
+    /// Age of the newest feedback.
     pub feedback_age: Option<Duration>,
     /// Arrivals now, before any limit.
     pub offered: Rate,
@@ -173,7 +173,7 @@ pub struct Report {
     pub withdrawn: u64,
     /// Requests that wait.
     pub waiting: usize,
-    /// How long requests were held back altogether.
+    /// Total time for which requests were held back.
     pub held_for: Duration,
     /// Exchanges without answer.
     pub unanswered: u64,

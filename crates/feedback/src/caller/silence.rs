@@ -1,4 +1,5 @@
-//! Whether a node answers at all. Feedback cannot report that its node is gone; exchanges that end without an answer show it.
+//! Detection of a silent node. Feedback cannot report that its node is gone; exchanges that end without an
+//! answer show it.
 //!
 //! | state | requests | until |
 //! |---|---|---|
@@ -16,8 +17,8 @@ use flashweir_core::{Duration, Instant, Rate};
 
 /// Exchanges without answer that make a silence: one or two may be the fault of the requests themselves.
 const UNANSWERED_MIN: u32 = 3;
-/// How long no answer comes in a silence. Longer than a server takes to accept again after a reload; a dead node is noticed in 2 s
-/// with a connect timeout of 1 s.
+/// Time without an answer that makes a silence. Longer than a server takes to accept again after a reload; a
+/// dead node is noticed in 2 s with a connect timeout of 1 s.
 const QUIET: Duration = Duration::from_secs(1);
 /// The first trial follows the beginning of the silence by this time.
 const TRIAL_FIRST: Duration = Duration::from_millis(250);
@@ -32,7 +33,7 @@ const RAMP_OPEN: f64 = 1.5;
 /// The ramp's least rate, requests a second: what a silence of a quiet sender begins with.
 const RAMP_MIN_RPS: f64 = 1.0;
 
-/// Whether a node answers.
+/// State of a node: it answers, or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SilenceState {
     /// It does, as far as is known.
@@ -49,7 +50,7 @@ pub enum SilenceState {
     },
 }
 
-/// Whether a request may go.
+/// Permission of a request to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
     /// As others.
@@ -112,7 +113,7 @@ impl Silence {
         }
     }
 
-    /// Whether a request may go.
+    /// Decides whether a request may go.
     pub(crate) fn leave(&mut self, now: Instant) -> Leave {
         let SilenceState::Silent { .. } = self.state else { return Leave::Go };
         if now < self.trial_at {
@@ -123,7 +124,7 @@ impl Silence {
         Leave::Trial
     }
 
-    /// Whether the next request goes as a trial.
+    /// Returns whether the next request goes as a trial.
     pub(crate) fn is_trial_due(&self, now: Instant) -> bool {
         matches!(self.state, SilenceState::Silent { .. }) && now >= self.trial_at
     }

@@ -1,4 +1,5 @@
-//! Which requests belong to work that has begun: a later call of a trace whose first call was sent.
+//! Recognition of requests that belong to work that has begun: a later call of a trace whose first call was
+//! sent.
 //!
 //! A user request that needs three calls is worth nothing after two. Where each call is refused with the same chance, three calls
 //! succeed with the cube of it (DAGOR's problem). So the first call decides, and the others of its trace pass and take their tokens on
@@ -12,7 +13,7 @@ use flashweir_core::{Duration, Instant};
 
 /// Traces that are remembered. 24 bytes each in the queue, and as much in the tree.
 const TRACES: usize = flashweir_core::limits::CALLER_TRACES;
-/// How long after its first call a trace is remembered: no person waits longer for a request.
+/// Time for which a trace is remembered after its first call: no person waits longer for a request.
 const MEMORY: Duration = Duration::from_secs(10);
 /// Calls of one trace that pass after the first.
 const CALLS_MAX: u8 = 15;
@@ -41,7 +42,7 @@ impl RecentTraces {
         self.oldest.push_back((now, trace));
     }
 
-    /// Whether a call belongs to a trace that has begun; then it counts as one of its calls.
+    /// Returns whether a call belongs to a trace that has begun; then it counts as one of its calls.
     pub fn continues(&mut self, now: Instant, trace: u128) -> bool {
         self.forget(now);
         match self.left.get_mut(&trace) {

@@ -25,7 +25,7 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 /// An answer takes a millisecond; one that comes later is of a machine that has other cares, or is gone.
 const ANSWER_WITHIN: Duration = Duration::from_millis(800);
 
-/// Why an agent gave no report.
+/// Reason for which an agent gave no report.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
     #[error(transparent)]

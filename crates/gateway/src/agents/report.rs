@@ -12,7 +12,7 @@ const EXPLANATION_BYTES: usize = 300;
 /// A processor may be reported as more than fully used, but not a hundred times over.
 const UTILISATION_MAX: f64 = 100.0;
 
-/// Why a report is of no use.
+/// Reason for which a report is of no use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReportError {
     /// It is not what an agent sends.
@@ -91,7 +91,7 @@ impl Machines {
         })
     }
 
-    /// Why the machines of a service are said to be short of it: what the first agent with that word said.
+    /// Explanation of the shortage on the machines of a service: the text of the first agent that reports it.
     pub(crate) fn explanation(&self, now: Instant, service: &str) -> Option<&str> {
         let short_of = self.short_of(now, service)?;
         let mut with_word = self.fresh(now, service).filter(|(_, report)| report.short_of == short_of);

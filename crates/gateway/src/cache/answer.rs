@@ -46,7 +46,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) fields: &'a HeaderMap,
     pub(crate) is_head: bool,
     pub(crate) host_key: u64,
-    /// When the request was received.
+    /// Time at which the request was received.
     pub(crate) received: Instant,
     /// Ends its stream, if it came in one.
     pub(crate) stream: Option<StreamCut>,

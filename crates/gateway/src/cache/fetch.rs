@@ -47,7 +47,7 @@ pub(crate) struct Job {
     pub(crate) is_conditional: bool,
     /// The leader of the flight, if this fetch is one.
     pub(crate) leader: Option<Leader>,
-    /// When invalidations were last counted, if it is none.
+    /// Count of invalidations at the beginning of a fetch that is no flight.
     pub(crate) purge_mark: u64,
 }
 
@@ -364,7 +364,7 @@ fn is_error(status: StatusCode) -> bool {
     )
 }
 
-/// Whether the response says where it ends.
+/// Returns whether the response says where it ends.
 fn is_delimited<B>(response: &Response<B>) -> bool {
     let fields = response.headers();
     response.version() == Version::HTTP_2

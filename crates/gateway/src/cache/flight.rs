@@ -24,7 +24,7 @@ pub(crate) struct Flight {
     is_fetching: AtomicBool,
 }
 
-/// How a flight ended.
+/// End of a flight.
 #[derive(Clone, Debug)]
 pub(crate) enum Landed {
     /// With a response for all whose requests select it.
@@ -77,12 +77,12 @@ impl Flight {
         self.is_fetching.store(true, Ordering::Relaxed);
     }
 
-    /// Whether its request has been admitted.
+    /// Returns whether its request has been admitted.
     pub(crate) fn is_fetching(&self) -> bool {
         self.is_fetching.load(Ordering::Relaxed)
     }
 
-    /// Whether its response is wanted by more than one request.
+    /// Returns whether its response is wanted by more than one request.
     pub(crate) fn is_shared(&self) -> bool {
         self.interested.load(Ordering::Relaxed) > 1
     }

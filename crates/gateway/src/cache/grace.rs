@@ -111,7 +111,8 @@ impl Traveller<'_> {
         }
     }
 
-    /// Whether the response to this request, which goes to the origin, is to be kept for others who would be refused.
+    /// Returns whether the response to this request, which goes to the origin, is to be kept for others who
+    /// would be refused.
     pub(crate) fn renews_copy(&self, miss: &Miss) -> bool {
         if !miss.keeps_copy() || !self.worker.cache.is_in_use(self.classified.host_key) {
             return false;

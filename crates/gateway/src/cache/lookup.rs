@@ -26,7 +26,7 @@ pub(crate) enum Lookup {
 /// A request that the cache could answer and has no response for.
 #[derive(Clone, Debug)]
 pub(crate) struct Miss {
-    /// Which roles the request may take in the cache.
+    /// Roles that the request may take in the cache.
     pub(crate) part: RequestPart,
     /// The key's hash.
     pub(crate) hash: u64,
@@ -46,13 +46,13 @@ impl Miss {
         Key { is_https: self.is_https, host: &self.host, target: &self.target }
     }
 
-    /// Whether a stored response may stand in for a refusal: within the class's grace, and, where HTTP does not let it be
-    /// reused at all, for a request without a cookie only.
+    /// Returns whether a stored response may stand in for a refusal: within the class's grace, and, where
+    /// HTTP does not let it be reused at all, for a request without a cookie only.
     pub(crate) fn may_use(&self, stored: &Stored, now: Instant) -> bool {
         stored.is_within(self.grace, now) && (stored.is_reusable() || !self.part.has_cookie)
     }
 
-    /// Whether its own response is to be kept for the grace of its class.
+    /// Returns whether its own response is to be kept for the grace of its class.
     pub(crate) fn keeps_copy(&self) -> bool {
         let Self { part, grace, .. } = self;
         !grace.is_zero() && part.may_lead && !part.has_cookie && !part.has_unknown_fields
@@ -78,7 +78,7 @@ impl Miss {
         cache.mark(now, self.mark_key()).or(of_all)
     }
 
-    /// Whether its response may take the place of this one.
+    /// Returns whether its response may take the place of this one.
     pub(crate) fn may_renew(&self, stored: &Stored, current: &Current, request: &HeaderMap) -> bool {
         !self.part.has_unknown_fields
             || stored.may_be_renewed_by(request, &current.live.config.cache.request_fields)

@@ -45,7 +45,7 @@ pub(crate) use worker::WorkerCache;
 use flashweir_cache::{CacheStatus, NotStored};
 use flashweir_telemetry::{CacheAnswer, CacheRefusal};
 
-/// How an answer is counted.
+/// Label under which an answer is counted.
 pub(crate) fn counted_as(how: CacheStatus) -> CacheAnswer {
     match how {
         CacheStatus::Hit => CacheAnswer::Hit,

@@ -49,7 +49,8 @@ impl Pending {
 }
 
 impl Traveller<'_> {
-    /// Whether the request may take part in a flight although the cache is closed; the rest is asked only where it matters.
+    /// Returns whether the request may take part in a flight although the cache is closed; the rest is asked
+    /// only where it matters.
     pub(crate) fn may_share(&self, has_body: bool) -> bool {
         !has_body && self.head.method == Method::GET && self.worker.cache.opens_in_crowds()
     }

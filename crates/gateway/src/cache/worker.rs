@@ -19,7 +19,7 @@ pub(crate) struct WorkerCache {
     shared: Arc<Shared>,
     metrics: Arc<WorkerMetrics>,
     mode: Cell<CacheMode>,
-    /// Whether it matters to which hosts a crowd came.
+    /// True if it matters to which hosts a crowd came.
     follows_crowds: Cell<bool>,
     store: RefCell<Store>,
     marks: RefCell<Marks>,
@@ -73,12 +73,13 @@ impl WorkerCache {
         self.store.borrow_mut().set_bytes_max(part);
     }
 
-    /// Whether the cache is in use at all; if so it may be for some hosts only.
+    /// Returns whether the cache is in use at all; if so it may be for some hosts only.
     pub(crate) fn is_on(&self) -> bool {
         self.mode.get() != CacheMode::Off
     }
 
-    /// Whether it is in use for this host. In crowds: one relaxed load and a comparison, unless the hosts have changed.
+    /// Returns whether it is in use for this host. In crowds: one relaxed load and a comparison, unless the
+    /// hosts have changed.
     pub(crate) fn is_in_use(&self, host_key: u64) -> bool {
         match self.mode.get() {
             CacheMode::Off => false,
@@ -87,7 +88,8 @@ impl WorkerCache {
         }
     }
 
-    /// Whether a crowd came to this host; said only where it matters ([`follows_crowds`]). Cost as of [`is_in_use`](Self::is_in_use).
+    /// Returns whether a crowd came to this host; said only where it matters ([`follows_crowds`]). Cost as of
+    /// [`is_in_use`](Self::is_in_use).
     pub(crate) fn is_crowded(&self, host_key: u64) -> bool {
         let open = &mut *self.open.borrow_mut();
         let latest = open.latest.load();
@@ -100,7 +102,8 @@ impl WorkerCache {
         open.in_force.contains(&host_key)
     }
 
-    /// Whether requests for one document that find no room at the origin may be one fetch, wherever the cache is closed.
+    /// Returns whether requests for one document that find no room at the origin may be one fetch, wherever
+    /// the cache is closed.
     pub(crate) fn opens_in_crowds(&self) -> bool {
         self.mode.get() == CacheMode::Crowd
     }
@@ -187,7 +190,7 @@ impl WorkerCache {
         self.spared.take()
     }
 
-    /// Whether a stale document is to be fetched again now; then not once more within this time.
+    /// Returns whether a stale document is to be fetched again now; then not once more within this time.
     pub(crate) fn is_refresh_due(&self, now: Instant, hash: u64, not_within: Duration) -> bool {
         let refreshed = &mut *self.refreshed.borrow_mut();
         refreshed.retain(|(_, until)| now < *until);
@@ -199,7 +202,8 @@ impl WorkerCache {
     }
 }
 
-/// Whether it matters to which hosts a crowd came: where the cache is in use for those alone, or where copies may be given a grace.
+/// Returns whether it matters to which hosts a crowd came: where the cache is in use for those alone, or
+/// where copies may be given a grace.
 pub(crate) fn follows_crowds(config: &Config) -> bool {
     match config.cache.mode {
         CacheMode::Off => false,

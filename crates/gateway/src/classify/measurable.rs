@@ -1,10 +1,10 @@
-//! Whether a response can measure how well the service serves, as far as request and status show.
+//! Test whether a response can measure the quality of the service, as far as request and status show.
 
 use flashweir_telemetry::Unmeasured;
 use http::header::RANGE;
 use http::{Method, StatusCode, request};
 
-/// Why the response to this request would not count.
+/// Reason for which the response to this request would not count.
 pub(super) fn of_request(head: &request::Parts) -> Option<Unmeasured> {
     if head.method == Method::HEAD {
         Some(Unmeasured::Empty)
@@ -15,7 +15,7 @@ pub(super) fn of_request(head: &request::Parts) -> Option<Unmeasured> {
     }
 }
 
-/// Why a response with this status would not count.
+/// Reason for which a response with this status would not count.
 pub(crate) fn of_response(status: StatusCode) -> Option<Unmeasured> {
     match status {
         StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => Some(Unmeasured::Empty),

@@ -39,7 +39,7 @@ pub struct Classifier {
     hosts: HostTable,
     services: Vec<Service>,
     fairness: Arc<Fairness>,
-    /// Where unusual paths are brought into their normal form; grows to the longest.
+    /// Buffer in which unusual paths are normalised; grows to the longest.
     scratch: RefCell<Vec<u8>>,
 }
 
@@ -65,7 +65,7 @@ pub struct Classified {
     pub standing: Standing,
     /// Identity of the client, where the class's share is divided: a hash of network, address, header or cookie.
     pub client_key: u64,
-    /// How the service's candidate policy takes it, if there is one.
+    /// Class under the service's candidate policy, if there is one.
     pub candidate: Option<CandidateClass>,
     /// A hash of service and host: the hot spot.
     pub host_key: u64,
@@ -82,8 +82,8 @@ pub struct Classified {
     pub unmeasured: Option<Unmeasured>,
     /// Attributes of its client; filled in from [`Classifier::signs`] where the connection is known.
     pub signs: RequestSigns,
-    /// Where its connection comes from, if new ones from there may be refused should its clients ignore `Retry-After`; the classifier
-    /// does not know.
+    /// Source network of its connection, if new ones from there may be refused should its clients ignore
+    /// `Retry-After`; the classifier does not know.
     pub source: Option<ClientNetwork>,
 }
 
@@ -92,7 +92,7 @@ pub struct Classified {
 pub struct CandidateClass {
     /// Its class: a place in the candidate's list.
     pub class: u8,
-    /// Whether the class is exempt.
+    /// True if the class is exempt.
     pub is_exempt: bool,
     /// Identity of the client, where the class's share is divided.
     pub client_key: u64,
@@ -167,7 +167,7 @@ impl Classifier {
         })
     }
 
-    /// How these classes take it.
+    /// Classification of the request by these classes.
     fn take(&self, classes: &[Class], asked: &View<'_>) -> CandidateClass {
         // The last class takes what no other does, so it is not asked.
         let last = classes.len() - 1;

@@ -1,4 +1,4 @@
-//! Whether a class's rules hold for a request: compares and looks up, allocates nothing.
+//! Test whether a class's rules hold for a request: compares and looks up, allocates nothing.
 
 use flashweir_config::{ApiKeys, ClassRules, FieldRule, KeyPlace};
 use http::header::{AUTHORIZATION, COOKIE};
@@ -21,7 +21,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Whether all the rules hold; what is cheap to ask comes first.
+    /// Returns whether all the rules hold; what is cheap to ask comes first.
     pub(super) fn fits(&self, rules: &ClassRules) -> bool {
         one_of(&rules.methods, |method| method == self.method)
             && one_of(&rules.paths, |glob| glob.matches(self.path))

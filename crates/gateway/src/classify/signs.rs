@@ -129,7 +129,7 @@ fn is_asset(destination: &[u8], path: &[u8]) -> bool {
     ASSET_ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
 }
 
-/// Whether a referer names a page of this host, at any port.
+/// Returns whether a referer names a page of this host, at any port.
 fn is_of_host(referer: &[u8], host: &Host) -> bool {
     let Some(scheme_end) = referer.windows(3).position(|three| three == b"://") else { return false };
     let rest = referer.get(scheme_end + 3..).unwrap_or_default();

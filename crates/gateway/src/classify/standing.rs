@@ -1,4 +1,4 @@
-//! How far each class of each service may go on a ceiling's credit.
+//! Standing of each class of each service: the credit it may take from a ceiling.
 //!
 //! The ceiling is one for all services, and revenue says what a request of any of them is worth. So the classes are ranked
 //! all together, in equal steps from the least revenue to the most; where all are worth the same no class has credit.

@@ -82,7 +82,7 @@ fn classifier(config: &Config) -> Classifier {
     Classifier::new(Hasher64::new(1, 2), Hasher64::new(3, 4), config)
 }
 
-/// Whether a class with this rule takes the request.
+/// Returns whether a class with this rule takes the request.
 fn takes(rule: &str, request: request::Builder, client: &str) -> bool {
     let (head, ()) = request.body(()).expect("request").into_parts();
     found(&classifier(&config(&[rule])), &head, client).class == 0

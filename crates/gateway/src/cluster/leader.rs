@@ -11,7 +11,7 @@ use flashweir_provisioning::shares::{LeaderError, ServiceBroadcast, ServiceLeade
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Why a report is not counted.
+/// Reason for which a report is not counted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {
     #[error("a report that was counted already, or is older than one")]
@@ -65,7 +65,8 @@ impl Leader {
         self.term
     }
 
-    /// Whether these are the services that it leads; after a reload with others a leader of the next term takes its place.
+    /// Returns whether these are the services that it leads; after a reload with others a leader of the next
+    /// term takes its place.
     pub(crate) fn leads(&self, services: &[Planned]) -> bool {
         let is_led =
             |(name, policy, _): &Planned| self.services.get(name).is_some_and(|led| led.policy == *policy);

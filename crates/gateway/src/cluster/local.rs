@@ -34,7 +34,7 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// After a failed `accept`, as at the admin listener.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
-/// Where reports go.
+/// Path of reports.
 const PATH: &str = "/reports";
 
 /// The leader's port, taken.
@@ -173,7 +173,7 @@ async fn answer(
     }
 }
 
-/// Why the leader's word was not had.
+/// Reason for a missing answer of the leader.
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
     #[error("no answer within {ANSWER_WITHIN:?}")]

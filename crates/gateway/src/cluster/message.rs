@@ -48,7 +48,7 @@ pub(crate) struct Broadcast {
     pub(crate) services: Vec<OfService<ServiceBroadcast>>,
 }
 
-/// Why bytes are no message.
+/// Reason for which bytes are no message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MessageError {
     #[error(transparent)]

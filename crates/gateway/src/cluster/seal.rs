@@ -6,7 +6,7 @@ use ring::hmac;
 #[derive(Debug)]
 pub(crate) struct Keys(Vec<(u8, hmac::Key)>);
 
-/// Why a message is not one of this cluster.
+/// Reason for which a message is not one of this cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SealError {
     #[error("too short for a tag")]

@@ -29,7 +29,7 @@ pub(crate) struct UpstreamDatagram {
 }
 
 impl Inbox {
-    /// Whether there was room.
+    /// Returns whether there was room.
     fn push(&self, datagram: UpstreamDatagram) -> bool {
         // A writer that panicked leaves whole datagrams.
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);

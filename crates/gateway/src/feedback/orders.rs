@@ -32,7 +32,7 @@ pub(crate) struct SenderOrders {
 }
 
 impl Orders {
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub(crate) fn are_none(&self) -> bool {
         self.ladder == ladder::Orders::default()
             && self.restrictions.iter().all(Option::is_none)

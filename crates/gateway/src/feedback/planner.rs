@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// Interval between two plans of the ladder, and between two refreshes of the feedback sent (ALGORITHMS §5.2).
 const REFRESH: Duration = Duration::from_millis(100);
-/// How long a message holds: several responses to any sender that sends at all may be lost.
+/// Lifetime of a message: several responses to any sender that sends at all may be lost.
 const TTL: Duration = Duration::from_secs(2);
 /// A node in front that has sent nothing for this long is notified by datagrams, and again after this time: several within the time to
 /// live.
@@ -74,8 +74,8 @@ struct SenderState {
     name: Arc<str>,
     address: Option<IpAddr>,
     judged: Option<Judged>,
-    /// When it last sent something, or was sent a datagram.
-    told_at: Instant,
+    /// Time at which it last sent something, or was sent a datagram.
+    sent_at: Instant,
     /// Requests of the limited ranks, and those of them beyond the share, averaged.
     limited: f64,
     beyond: f64,
@@ -241,12 +241,12 @@ impl NodePlanner {
             }
             let (Some(to), Some(judged)) = (state.address, state.judged) else { continue };
             let Some(&port) = self.feedback.datagram_ports.get(&*state.name) else { continue };
-            if now.saturating_since(state.told_at) < QUIET_AFTER {
+            if now.saturating_since(state.sent_at) < QUIET_AFTER {
                 continue;
             }
             let signed_for = Datagram::context(&state.name, &self.name, address);
             let Some(field) = self.advertiser.datagram_field(now, judged.slot, &signed_for) else { continue };
-            state.told_at = now;
+            state.sent_at = now;
             let bytes = Datagram::write(&state.name, &self.name, address, &field);
             datagrams.push((SocketAddr::new(to, port), bytes));
         }
@@ -265,11 +265,11 @@ impl NodePlanner {
             name: name.clone(),
             address,
             judged: None,
-            told_at: now,
+            sent_at: now,
             limited: 0.0,
             beyond: 0.0,
         });
-        state.told_at = now;
+        state.sent_at = now;
         if counts.others > 0 {
             state.judged = Some(self.advertiser.hear(now, key, weight, MOST_IMPORTANT));
         }

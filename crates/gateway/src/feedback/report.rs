@@ -15,7 +15,7 @@ pub(crate) struct FeedbackReport {
     pub(crate) asks: Option<Advertisement>,
     /// Nodes in front that were heard lately.
     pub(crate) senders: usize,
-    /// Why.
+    /// Explanation of the request to the nodes in front.
     pub(crate) ladder: Option<Explanation>,
     /// Limits that upstreams ask for.
     pub(crate) upstreams: Vec<UpstreamFeedback>,

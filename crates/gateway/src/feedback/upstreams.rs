@@ -133,7 +133,7 @@ impl UpstreamLimits {
         Some(Restriction { from_rank: 0, severity, rate })
     }
 
-    /// Whether a limit of this upstream's is in force.
+    /// Returns whether a limit of this upstream's is in force.
     pub(super) fn is_limited(&self, now: Instant, upstream: usize) -> bool {
         let intake = self.intakes.get(upstream).and_then(Option::as_ref);
         intake.is_some_and(|intake| intake.limit().limit(now).is_some())

@@ -46,7 +46,7 @@ impl PlannedCandidate {
         Self { planner_loop, outlet }
     }
 
-    /// Whether it is this one, or there is none to be.
+    /// Returns whether it is this one, or there is none to be.
     pub(crate) fn is(known: Option<&Self>, wanted: Option<&Arc<FlashCrowdCandidate>>) -> bool {
         match (known, wanted) {
             (None, None) => true,
@@ -55,7 +55,7 @@ impl PlannedCandidate {
         }
     }
 
-    /// When its planner is next to be evaluated.
+    /// Time of its planner's next evaluation.
     pub(crate) fn next_plan_at(&self) -> Option<Instant> {
         self.planner_loop.next_plan_at()
     }

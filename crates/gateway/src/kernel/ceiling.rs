@@ -1,4 +1,4 @@
-//! How ceilings on requests become one on new connections.
+//! Conversion of ceilings on requests to one on new connections.
 //!
 //! The kernel judges a SYN: it knows from where and to which port, and neither host nor path nor class nor person. Whom
 //! it refuses, it refuses blindly. So it is to refuse only what would be refused anyway and only costs:
@@ -173,18 +173,19 @@ pub(crate) fn tier_ceilings(admissible_rps: &[f64], headroom: f64, connections_p
     Tiers::new(&ceilings[..count]).unwrap_or_default()
 }
 
-/// When those refused may hope for better: as many seconds as there are people for each who fits, rounded up to a power
-/// of two so that it changes seldom, at most half a minute.
+/// `Retry-After` of refused connections: as many seconds as there are arrivals for each that fits, rounded up
+/// to a power of two so that it changes seldom, at most half a minute.
 pub(crate) fn retry_after(arriving_per_s: f64, connections_per_s: f64) -> Duration {
     let crowd = (arriving_per_s / connections_per_s.max(1e-3)).clamp(1.0, RETRY_AFTER_S_MOST);
     let seconds = (crowd as u64).next_power_of_two();
     Duration::from_secs(seconds.min(RETRY_AFTER_S_MOST as u64))
 }
 
-/// Where all requests are alike: the gates keep a queue full and a margin for bursts, and refusing as much again costs
-/// the gateway a few per cent of what it serves.
+/// Headroom if all requests are alike: the gates keep a queue full and a margin for bursts, and refusing as
+/// much again costs the gateway a few per cent of what it serves.
 const HEADROOM: f64 = 2.0;
-/// Where gates choose: with an eighth of the arrivals useful, even a class of a tenth of them is complete.
+/// Headroom if gates choose: with an eighth of the arrivals useful, even a class of a tenth of them is
+/// complete.
 const HEADROOM_TO_CHOOSE: f64 = 8.0;
 /// Below this a ratio is noise.
 const REQUESTS_TO_JUDGE_PER_S: f64 = 10.0;
@@ -325,9 +326,9 @@ mod tests {
 
     #[test]
     fn a_refused_client_is_told_to_come_back_the_later_the_larger_the_crowd() {
-        let told = |arriving, fitting| retry_after(arriving, fitting).as_secs();
-        assert_eq!([told(100.0, 100.0), told(300.0, 100.0), told(900.0, 100.0)], [1, 4, 16]);
-        assert_eq!([told(9e9, 1.0), told(f64::NAN, 0.0), told(5.0, 0.0)], [30, 1, 30]);
+        let seconds = |arriving, fitting| retry_after(arriving, fitting).as_secs();
+        assert_eq!([seconds(100.0, 100.0), seconds(300.0, 100.0), seconds(900.0, 100.0)], [1, 4, 16]);
+        assert_eq!([seconds(9e9, 1.0), seconds(f64::NAN, 0.0), seconds(5.0, 0.0)], [30, 1, 30]);
     }
 
     fn rates(tiers: &Tiers) -> Vec<f64> {

@@ -45,7 +45,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Whether any source is purged.
+    /// Returns whether any source is purged.
     pub(super) fn purges(&self) -> bool {
         self.purged.as_ref().is_some_and(|purged| !purged.is_empty())
     }

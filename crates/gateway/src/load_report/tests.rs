@@ -10,10 +10,10 @@ fn taken(name: &'static str, values: &[&str]) -> (Option<u32>, UpstreamMetrics) 
     for value in values {
         fields.append(name, HeaderValue::from_str(value).expect("a field value"));
     }
-    let told = take(&mut fields, &metrics);
+    let report = take(&mut fields, &metrics);
     let passed_on = if name == "server-timing" { values.len() } else { 0 };
     assert_eq!(fields.len(), passed_on, "only what is for the client reaches it");
-    (told.took_us, metrics)
+    (report.took_us, metrics)
 }
 
 fn timing(values: &[&str]) -> Option<u32> {
@@ -30,9 +30,9 @@ fn utilisation_milli(name: &'static str, value: &str) -> Option<u64> {
     let metrics = UpstreamMetrics::default();
     let mut fields = HeaderMap::new();
     fields.append(name, HeaderValue::from_str(value).expect("a field value"));
-    let told = take(&mut fields, &metrics).utilisation_milli.map(u64::from);
-    assert_eq!(told.unwrap_or(0), metrics.reported_utilisation_milli.value(), "{name}: {value}");
-    told
+    let milli = take(&mut fields, &metrics).utilisation_milli.map(u64::from);
+    assert_eq!(milli.unwrap_or(0), metrics.reported_utilisation_milli.value(), "{name}: {value}");
+    milli
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl PipelineHost {
         self.ask(now, &asked, request, Instead::Flight)
     }
 
-    /// Why the door is closed to a request, if it is.
+    /// Reason for which a request is refused before all stages, if it is.
     pub(super) fn closed(&self, full: Option<Reason>) -> Option<Reason> {
         if self.shared.is_draining() { Some(Reason::Draining) } else { full }
     }

@@ -61,7 +61,7 @@ impl PipelineHost {
         hosted.sentry.as_ref().map(|hosted| hosted.sentry.clone())
     }
 
-    /// When to look again without a wake-up; none once this sentry's service has gone.
+    /// Time of the next look without a wake-up; none once this sentry's service has gone.
     fn plan_look(&self, key: ServiceKey, sentry: &Arc<Sentry>) -> Option<Option<Instant>> {
         let inner = self.inner.borrow();
         let hosted = inner.hosted(key).filter(|_| inner.pipeline.has_service(key))?.sentry.as_ref()?;

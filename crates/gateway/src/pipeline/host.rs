@@ -36,7 +36,7 @@ pub(crate) struct PipelineHost {
     pub(super) worker: usize,
     pub(super) shared: Arc<Shared>,
     pub(super) metrics: Arc<WorkerMetrics>,
-    /// Where sentries' samples go.
+    /// Channel for sentries' samples.
     pub(super) gate_samples: mpsc::Sender<GateSample>,
     /// Requests whose clients may be slower than the origin.
     slow_clients: RefCell<SlowClients>,
@@ -65,7 +65,7 @@ pub(super) struct Inner {
 pub(super) struct Hosted {
     key: ServiceKey,
     name: String,
-    /// Where each of its classes is counted.
+    /// Slots of the counters of its classes.
     slots: Box<[ClassSlot]>,
     pub(super) sentry: Option<HostedSentry>,
     pub(super) candidate: Option<HostedCandidate>,
@@ -82,9 +82,9 @@ pub(super) struct HostedSentry {
     /// Orders that the pipeline has taken over.
     orders: Arc<Orders>,
     pub(super) hearing: Hearing,
-    /// When the attendant looks again by itself.
+    /// Time at which the attendant looks again by itself.
     pub(super) looks_at: Cell<Option<Instant>>,
-    /// When it last reported, and how long the worker had been busy by then.
+    /// Time of its last report, and the worker's busy time by then.
     busy: Cell<(Instant, Duration)>,
 }
 
@@ -195,7 +195,8 @@ impl PipelineHost {
         inner.hear(key, class, sender)
     }
 
-    /// Whether the service is short now, so that its clients are compared by what their requests show.
+    /// Returns whether the service is short now, so that its clients are compared by what their requests
+    /// show.
     pub(crate) fn compares_clients(&self, now: Instant, key: ServiceKey) -> bool {
         self.inner.borrow().pipeline.compares_clients(now, key)
     }
@@ -245,7 +246,8 @@ impl PipelineHost {
         }
     }
 
-    /// How often the tables of bounded size have made room so far: those of the pipeline, and the refusals that can be explained.
+    /// Replacements in the tables of bounded size so far: those of the pipeline, and the refusals that can be
+    /// explained.
     pub(crate) fn replacements(&self) -> (Replacements, u64) {
         let inner = self.inner.borrow();
         (inner.pipeline.replacements(), inner.decisions.replaced())
@@ -511,7 +513,7 @@ impl Inner {
         Refusal { id, reason, retry_after, ceiling, by_sentry, is_impatient }
     }
 
-    /// Whether the client's source ignores `Retry-After`, as this refusal shows or those before it.
+    /// Returns whether the client's source ignores `Retry-After`, as this refusal shows or those before it.
     fn is_impatient(
         &self,
         now: Instant,

@@ -37,9 +37,9 @@ pub(crate) struct Permit {
 /// A request's beginnings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    /// When it was received.
+    /// Time at which it was received.
     pub(crate) received: Instant,
-    /// When it was sent to the origin: later, if it had to wait.
+    /// Time at which it was sent to the origin: later, if it had to wait.
     pub(crate) sent: Instant,
 }
 
@@ -63,17 +63,18 @@ impl Permit {
         Box::new(Self { host, permit: Some(permit), times, at_origin, yielding: None, report, is_clients })
     }
 
-    /// When the request was received.
+    /// Time at which the request was received.
     pub(crate) fn received(&self) -> Instant {
         self.times.received
     }
 
-    /// When it was sent to the origin: after waiting, if it had to. What it waited here says nothing about the service.
+    /// Time at which it was sent to the origin: after waiting, if it had to. Its wait here says nothing about
+    /// the service.
     pub(crate) fn sent(&self) -> Instant {
         self.times.sent
     }
 
-    /// Which part of its response's time is judged as the flash-crowd stage's.
+    /// Part of its response's time that is judged as the flash-crowd stage's.
     pub(crate) fn judged(&self) -> Judged {
         let inner = self.host.inner.borrow();
         self.permit.as_ref().map_or(Judged::Whole, |permit| inner.pipeline.judged(permit.service()))
@@ -106,7 +107,8 @@ impl Permit {
         self.yielding.as_ref()
     }
 
-    /// Whether the client sent its request's body so slowly that the response's latency is not the service's.
+    /// Returns whether the client sent its request's body so slowly that the response's latency is not the
+    /// service's.
     pub(crate) fn is_client_slow(&self) -> bool {
         self.yielding.as_ref().is_some_and(|yielding| yielding.is_slow())
     }

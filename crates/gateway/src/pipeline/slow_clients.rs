@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Yielding {
     place: RefCell<Option<Place>>,
-    /// When the client was last handed a part, unless it has asked for the next one since; and how the request has ended
-    /// for the origin, which did its work, if the client never does.
+    /// Time at which the client was last handed a part, unless it has asked for the next one since; and how
+    /// the request has ended for the origin, which did its work, if the client never does.
     handed: Cell<Option<(Instant, Outcome)>>,
     /// Since when the client has owed a part, unless it does not.
     owes_since: Cell<Option<Instant>>,
@@ -88,8 +88,8 @@ impl Yielding {
         self.resume();
     }
 
-    /// Whether the gateway has waited for the client until the request's time says more about the client than about the
-    /// origin.
+    /// Returns whether the gateway has waited for the client until the request's time says more about the
+    /// client than about the origin.
     pub(crate) fn is_slow(&self) -> bool {
         self.patience.get().is_zero()
     }
@@ -126,7 +126,7 @@ impl Yielding {
 }
 
 impl SlowClients {
-    /// Whether no client is watched: no sweep is needed.
+    /// Returns whether no client is watched: no sweep is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.watched.is_empty()
     }

@@ -1,4 +1,5 @@
-//! When a slow client's place is others', by literal times. What the gate makes of it is tested with the gate.
+//! Times at which a slow client's place is given to others, by literal times. The gate's use of it is tested
+//! with the gate.
 
 use super::super::PipelineHost;
 use super::*;

@@ -68,7 +68,8 @@ impl Wait {
         Self { host, slot: Some(slot), received, expiry }
     }
 
-    /// Whether something became of it. Where its turn has come, `gives_way` says whether it leaves that to the next.
+    /// Returns whether something became of it. Where its turn has come, `gives_way` says whether it leaves
+    /// that to the next.
     pub(super) fn poll_decided(
         &mut self,
         cx: &mut Context<'_>,

@@ -51,7 +51,7 @@ pub(super) struct Orders {
     pub(super) invalidate: Vec<String>,
 }
 
-/// Why a report is of no use.
+/// Reason for which a report is of no use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReportError {
     /// It is not what a replica sends.

@@ -62,7 +62,7 @@ async fn place(shared: &Shared, mut samples: mpsc::Receiver<Sample>) {
     }
 }
 
-/// Whether connections to each target succeed: the service of the targets is behind all others.
+/// State of each target, up or down, by its connections: the service of the targets is behind all others.
 fn target_states(shared: &Shared) -> Vec<bool> {
     let live = shared.live.load();
     let targets = live.upstreams.last();

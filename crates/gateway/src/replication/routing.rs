@@ -62,7 +62,7 @@ struct Routing {
     workers: usize,
 }
 
-/// Where a request goes.
+/// Route of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// On to the cache and the origin, as without replicas.
@@ -147,7 +147,7 @@ impl WorkerReplication {
         Ok(())
     }
 
-    /// Where a classified request goes. Counts it for its document, whether or not it is admitted.
+    /// Route of a classified request. Counts it for its document, whether or not it is admitted.
     pub(crate) fn route(&self, now: Instant, head: &request::Parts, has_body: bool) -> Route {
         let Some((node, routing)) = self.node.as_ref().and_then(|node| Some((node, node.routing.as_ref()?)))
         else {
@@ -213,7 +213,7 @@ impl WorkerReplication {
         Some(DocumentUse { worker: worker.clone(), key, validator: 0 })
     }
 
-    /// Whether documents are counted here.
+    /// Counts of documents; none if they are not counted here.
     fn counts(&self) -> Option<&RefCell<DocumentCounts>> {
         let node = self.node.as_ref()?;
         let is_counted = match node.config.role {

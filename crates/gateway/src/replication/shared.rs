@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 /// The shared state.
 pub(crate) struct ReplicationShared {
-    /// Where documents are.
+    /// Plan of the documents' places.
     pub(super) plan: Arc<ArcSwap<RoutingPlan>>,
     pub(super) samples_in: mpsc::Sender<Sample>,
     samples: Mutex<Option<mpsc::Receiver<Sample>>>,

@@ -20,7 +20,7 @@ use http::Uri;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 
-/// How far back what was sent to a server counts: shorter than any report's interval.
+/// Averaging time of the requests sent to a server: shorter than any report's interval.
 const SENT_TAU: Duration = Duration::from_secs(1);
 /// After copies were placed, what was sent before says nothing of what will be.
 const SETTLES_WITHIN: Duration = Duration::from_secs(2);
@@ -79,7 +79,7 @@ enum Order {
     Invalidate(String),
 }
 
-/// Why a copy was made or removed, as numbers of that moment.
+/// Grounds for making or removing a copy, as numbers of that moment.
 struct PlacementEvent {
     at: Instant,
     change: CopyChange,
@@ -89,7 +89,7 @@ struct PlacementEvent {
     home_load_rps: f64,
 }
 
-/// How often copies of one document differed.
+/// Number of times copies of one document differed.
 struct Check {
     next_at: Instant,
     count: u32,
@@ -102,7 +102,7 @@ pub(super) struct Taken {
     pub(super) is_bounded: bool,
 }
 
-/// Why a report was not.
+/// Reason for which a report was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Unknown,
@@ -169,7 +169,7 @@ impl Station {
         })
     }
 
-    /// Where documents are now.
+    /// Present places of all documents.
     pub(super) fn routing_plan(&self, now: Instant) -> RoutingPlan {
         let unavailable = self.replicas.iter().enumerate().filter(|(_, replica)| !replica.is_available);
         RoutingPlan::of(&self.redirector, &self.homes, now).without(unavailable.map(|(server, _)| server))
@@ -414,7 +414,7 @@ impl Station {
         })
     }
 
-    /// Where one document is, and what was changed of it.
+    /// Places of one document, and its changes.
     pub(super) fn explain(&self, now: Instant, key: u64) -> Value {
         let documents = self.redirector.documents();
         let place = documents.find(key);
@@ -456,7 +456,7 @@ impl Station {
         })
     }
 
-    /// Whether it reports and can be connected to.
+    /// Returns whether it reports and can be connected to.
     fn is_usable(&self, server: usize) -> bool {
         let has_share = self.redirector.servers().shares().get(server).is_some_and(|share| *share > 0);
         has_share && self.replicas.get(server).is_some_and(|replica| replica.is_available)
@@ -472,7 +472,7 @@ impl Station {
     }
 }
 
-/// Which host of a document gets a request.
+/// Policy that chooses the host of a document for a request.
 pub(super) fn policy(rules: ReplicationRules) -> Policy {
     match rules {
         ReplicationRules::Repaired => Policy::TwoChoices,
@@ -486,7 +486,7 @@ pub(super) fn watermarks(config: &Replication) -> Watermarks {
 }
 
 impl Replica {
-    /// Whether its last report is recent.
+    /// Returns whether its last report is recent.
     fn is_fresh(&self, now: Instant, interval: Duration) -> bool {
         self.reported_at.is_some_and(|at| now.saturating_since(at) <= interval * REPORTS_MISSED_MAX)
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) struct PlannedCandidate {
     pub(super) candidate: Arc<Candidate>,
     planner: CandidatePlanner,
-    /// Where its classes are counted.
+    /// Slots of the counters of its classes.
     slots: Vec<CandidateSlot>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct SentryStation {
     /// Since when no sample has shown any request.
     idle_since: Option<Instant>,
     due: Instant,
-    /// Whether the rest that goes on began before this round's samples were asked for.
+    /// True if the rest that goes on began before this round's samples were asked for.
     had_begun_rest: bool,
 }
 
@@ -52,19 +52,20 @@ pub(crate) struct SentryStation {
 struct Service {
     planner_loop: PlannerLoop<SentryPlanner>,
     outlet: ServiceOutlet,
-    /// Which workers have reported since the last plan.
+    /// Workers that have reported since the last plan.
     heard: Vec<bool>,
-    /// Whether the samples since the last plan showed any request that arrived, is at the origin or is queued.
+    /// True if the samples since the last plan showed any request that arrived, is at the origin or is
+    /// queued.
     has_seen_any: bool,
     /// Since when a plan has been due that some gates have no part in yet.
     put_off_since: Option<Instant>,
 }
 
-/// Where a service's plans go and its planner comes from.
+/// Publishes a service's plans and builds its planner.
 struct ServiceOutlet {
     shared: Arc<Shared>,
     sentry: Arc<Sentry>,
-    /// Where its classes are counted.
+    /// Slots of the counters of its classes.
     slots: Vec<ClassSlot>,
     /// A policy that is compared with this one.
     candidate: Option<PlannedCandidate>,
@@ -73,7 +74,7 @@ struct ServiceOutlet {
     datagrams_out: Outbox,
     /// Counts of each class since the last plan.
     counts: Vec<ClassCounts>,
-    /// Where requests wait.
+    /// Workers at which requests wait.
     waiting_at: Vec<usize>,
 }
 
@@ -126,7 +127,7 @@ impl SentryStation {
         metrics.keep_sentries(|name| sentries().any(|sentry| sentry.names.service == name));
     }
 
-    /// Whether the planners may rest: as long as they may, the first request wakes them.
+    /// Returns whether the planners may rest: as long as they may, the first request wakes them.
     fn rests(&mut self, now: Instant, has_seen_any: bool, is_complete: bool) -> bool {
         if has_seen_any {
             self.idle_since = None;
@@ -267,7 +268,7 @@ impl Service {
     }
 }
 
-/// Whether the sample shows any request that arrived, is at the origin or is queued.
+/// Returns whether the sample shows any request that arrived, is at the origin or is queued.
 fn has_any(sample: &Sample) -> bool {
     sample.offered + sample.completed + sample.failed > 0 || sample.in_flight + sample.held > 0
 }

@@ -15,7 +15,7 @@ pub(crate) struct Refused {
     pub(crate) in_flight: u32,
     /// Requests that wait at this worker.
     pub(crate) waiting: u32,
-    /// How long the oldest of its class has waited at this worker, microseconds; 0 if none of it waits.
+    /// Waiting time of the oldest of its class at this worker, microseconds; 0 if none of it waits.
     pub(crate) oldest_waiting_us: u32,
     /// The plan.
     pub(crate) basis: Rc<Basis>,

@@ -34,7 +34,7 @@ impl Rest {
         self.flag.end();
     }
 
-    /// Whether no request has come since it began.
+    /// Returns whether no request has come since it began.
     pub(super) fn goes_on(&self) -> bool {
         self.flag.goes_on()
     }

@@ -34,7 +34,7 @@ pub(crate) struct Sentry {
 }
 
 /// An instant that never comes: the queue is empty.
-const NOBODY: u64 = u64::MAX;
+const NONE_WAITS: u64 = u64::MAX;
 
 /// Names of a service and of its classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct Names {
     pub(crate) classes: Vec<String>,
 }
 
-/// How other threads get a worker's attention.
+/// Means by which other threads wake a worker.
 #[derive(Debug, Default)]
 struct Bell {
     rung: Notify,
@@ -63,7 +63,7 @@ impl Sentry {
             orders: Arc::default(),
             feedback_report: ArcSwap::default(),
             inbox: Inbox::default(),
-            oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NOBODY)).collect(),
+            oldest_since: policy.classes.iter().map(|_| AtomicU64::new(NONE_WAITS)).collect(),
             policy,
             bells: (0..workers).map(|_| Bell::default()).collect(),
         })
@@ -78,14 +78,14 @@ impl Sentry {
     pub(super) fn tell_oldest(&self, now: Instant, counts: &[ClassCounts]) {
         for (since, counts) in self.oldest_since.iter().zip(counts) {
             let since_nanos = match counts.oldest_held_us {
-                0 => NOBODY,
+                0 => NONE_WAITS,
                 age_us => now.as_nanos().saturating_sub(age_us.saturating_mul(1_000)),
             };
             since.store(since_nanos, Ordering::Relaxed);
         }
     }
 
-    /// How long the oldest of a class has waited, at any worker; zero if none of it waits.
+    /// Waiting time of the oldest of a class, at any worker; zero if none of it waits.
     pub(super) fn oldest_held(&self, now: Instant, class: usize) -> Duration {
         let since = self.oldest_since.get(class).filter(|_| self.common.held(class) > 0);
         since.map_or(Duration::ZERO, |since| {
@@ -120,7 +120,7 @@ impl Sentry {
         self.bells[worker].rung.notified().await;
     }
 
-    /// Whether this worker's sample is wanted; asked once for each wish.
+    /// Returns whether this worker's sample is wanted; asked once for each wish.
     pub(crate) fn take_sample_wanted(&self, worker: usize) -> bool {
         self.bells[worker].sample_wanted.swap(false, Ordering::Relaxed)
     }

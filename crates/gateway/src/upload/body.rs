@@ -44,7 +44,7 @@ pub(crate) struct Watchers {
     pub(crate) room: Rc<UploadRoom>,
     pub(crate) client: u64,
     pub(crate) pool: HoldOptions,
-    /// Why the upload was cut, for the answer to its client.
+    /// Reason for which the upload was cut, for the answer to its client.
     pub(crate) cut: Rc<Cell<Option<UploadCut>>>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct UploadBody(Option<Box<Upload>>);
 #[derive(Debug)]
 struct Upload {
     body: Announced,
-    /// Whether hyper has asked for it; an empty body has not ended before.
+    /// True if hyper has asked for it; an empty body has not ended before.
     was_asked_for: bool,
     clock: Clock,
     watchers: Watchers,
@@ -63,12 +63,12 @@ struct Upload {
     ticket: Option<UploadTicket>,
     /// Until the origin wants the body.
     expectation: Option<Expectation>,
-    /// When it is to begin, if its origin was asked first.
+    /// Time by which it has to begin, if its origin was asked first.
     begins_until: Option<Instant>,
     trailers_max: usize,
 }
 
-/// Why a client's body cannot be passed on.
+/// Reason for which a client's body cannot be passed on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UploadError {
     /// It broke off, or its framing is wrong.

@@ -63,7 +63,7 @@ impl SilentOrigins {
         Self((0..services).map(|_| Cell::new(Instant::ZERO)).collect())
     }
 
-    /// Whether requests of a service ask their origin.
+    /// Returns whether requests of a service ask their origin.
     pub(crate) fn are_asked(&self, service: usize, now: Instant) -> bool {
         now >= self.0[service].get()
     }

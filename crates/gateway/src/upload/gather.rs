@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 /// A body of unknown length that pauses for this time may be one half of a conversation (gRPC), whose other half it waits for.
 const CONVERSATION_PAUSE: Duration = Duration::from_millis(100);
 
-/// How to gather one body.
+/// Options for gathering one body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GatherOptions {
     pub(crate) client: u64,
@@ -31,7 +31,7 @@ pub(crate) struct GatherOptions {
     pub(crate) trailers_max: usize,
 }
 
-/// Why there is no first part.
+/// Reason for a missing first part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GatherError {
     /// The body broke off, or its framing is wrong.
@@ -84,7 +84,7 @@ enum Part {
 }
 
 impl Gathering<'_> {
-    /// Whether the body is whole, once enough of it has come.
+    /// Returns whether the body is whole, once enough of it has come.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, GatherError>> {
         loop {
             if self.ticket.as_ref().is_some_and(|ticket| ticket.cut().is_some()) {

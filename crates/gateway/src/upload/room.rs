@@ -37,7 +37,7 @@ pub(crate) struct UploadRoom {
     looked_at: Cell<Instant>,
 }
 
-/// Which upstream connections an upload holds one of.
+/// Pool of upstream connections of which an upload holds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HoldOptions {
     /// The service's number.
@@ -58,7 +58,7 @@ pub(crate) struct UploadTicket {
 struct Upload {
     client: u64,
     phase: Phase,
-    /// When it is too late, if that is so.
+    /// Deadline, if there is one.
     until: Option<Instant>,
     received: Cell<u64>,
     waited: Cell<Duration>,
@@ -128,7 +128,8 @@ impl UploadRoom {
         self.enter(client, Phase::Holding(options), until)
     }
 
-    /// Whether a body of which little is known may go on as far as it has come, and hold a connection: while few do.
+    /// Returns whether a body of which little is known may go on as far as it has come, and hold a
+    /// connection: while few do.
     pub(super) fn may_stream(&self, client: u64, options: HoldOptions) -> bool {
         let (mut of_pool, mut of_client) = (0, 0);
         for (_, upload) in self.uploads.borrow().iter().filter(|(_, upload)| upload.holds(options.pool)) {
@@ -272,7 +273,7 @@ impl UploadTicket {
         }
     }
 
-    /// Why it has to end, if it has.
+    /// Reason for which it has to end, if it has to.
     pub(super) fn cut(&self) -> Option<UploadCut> {
         self.upload.cut.get()
     }

@@ -119,7 +119,7 @@ pub(super) fn remove_all_known(trailers: &mut HeaderMap) {
     remove_where(trailers, is_known);
 }
 
-/// Whether this gateway writes or removes such a field, every sign taken for `-`.
+/// Returns whether this gateway writes or removes such a field, every sign taken for `-`.
 fn is_known(name: &str) -> bool {
     let meant = name.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-");
     let is_meant = |known: &HeaderName| *known == meant.as_str();

@@ -16,7 +16,7 @@ use http::header::{
 use http::{Method, StatusCode, Version, request, response};
 use std::net::IpAddr;
 
-/// How the client's connection reached us.
+/// Scheme of the client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientScheme {
     /// In the clear.
@@ -40,9 +40,9 @@ impl ClientScheme {
 pub struct Hop {
     /// The other end of the connection.
     pub peer: IpAddr,
-    /// Whether the peer is a trusted proxy, whose `Forwarded` and `X-Forwarded-*` are kept and extended.
+    /// True if the peer is a trusted proxy, whose `Forwarded` and `X-Forwarded-*` are kept and extended.
     pub is_peer_trusted: bool,
-    /// How it reached us.
+    /// Scheme of the connection.
     pub scheme: ClientScheme,
 }
 
@@ -55,7 +55,7 @@ pub struct Prepared {
     pub is_last_hop: bool,
 }
 
-/// Why a request cannot be forwarded.
+/// Reason for which a request cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldsError {
     /// CONNECT: a reverse proxy opens no tunnels to places of the client's choice. TRACE: it would reflect the fields of the
@@ -141,7 +141,7 @@ pub fn prepare_next_request(
     Ok(Prepared { wants_upgrade, is_last_hop })
 }
 
-/// Why a response cannot be passed on; the client gets 502.
+/// Reason for which a response cannot be passed on; the client gets 502.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// A transfer coding other than `chunked`. None was asked for (`TE` is not passed on), and the body would reach the client

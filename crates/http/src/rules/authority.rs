@@ -1,4 +1,4 @@
-//! Which server a request names: `uri-host [":" port]`, the value of `Host` and of `:authority`.
+//! Server that a request names: `uri-host [":" port]`, the value of `Host` and of `:authority`.
 
 use crate::byte_class::HOST_NAME;
 use std::net::Ipv6Addr;
@@ -17,7 +17,7 @@ pub(crate) fn is_authority(value: &[u8]) -> bool {
     }
 }
 
-/// Where the host ends, if there is one.
+/// End of the host, if there is one.
 fn host_end(value: &[u8]) -> Option<usize> {
     if value.first() == Some(&b'[') {
         let bracket = memchr::memchr(b']', value)?;

@@ -27,7 +27,7 @@ pub struct StreamBody {
     /// Remaining bytes of the length that the client announced; the HTTP/2 library enforces it.
     left: Option<u64>,
     is_data_over: bool,
-    /// Where a client that waits for 100 is sent one, until it is or the body has begun.
+    /// Sender of `100 Continue` for a client that waits for it, until it is sent or the body has begun.
     expects_continue: Option<Interims>,
 }
 

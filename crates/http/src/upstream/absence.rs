@@ -1,4 +1,5 @@
-//! How long no server of a service has accepted a connection: requests wait for one that restarts, and not for one that is gone.
+//! Time for which no server of a service has accepted a connection: requests wait for one that restarts, and
+//! not for one that is gone.
 //!
 //! A refused connection shows that nothing of the request has come to a server, so that any method may be sent later. All requests of an
 //! absence wait until the same moment, [`RESTART_MAX`] after it began: a request that comes later is answered at once.
@@ -21,7 +22,7 @@ pub(super) const LAST_WAIT: Duration = Duration::from_millis(200);
 #[derive(Debug, Default)]
 pub(super) struct Absence {
     began: AtomicU64,
-    /// When a request was last refused.
+    /// Time at which a request was last refused.
     refused: AtomicU64,
 }
 

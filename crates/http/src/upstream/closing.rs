@@ -1,4 +1,4 @@
-//! When an upstream closes connections, learned from those it closed.
+//! Habits of an upstream that closes connections, learned from those it closed.
 //!
 //! Servers close a connection that has been idle for some seconds, or that has given some number of answers, and most don't announce
 //! it (RFC 9112 §9.3 and §9.5 let them). A request that is sent just then is lost, and if it may not be repeated, fails. So the pool
@@ -24,7 +24,7 @@ const ANSWER_TIMES: u32 = 3;
 const IDLE_MIN: Duration = Duration::from_millis(5);
 /// A close within this time after an answer belongs to the answer.
 const PROMPT: Duration = Duration::from_millis(100);
-/// How long a habit holds after it was last observed.
+/// Time for which a habit holds after it was last observed.
 const LEARNED_FOR: Duration = Duration::from_secs(300);
 
 /// A connection that the upstream has closed.
@@ -73,7 +73,7 @@ impl ClosingHabit {
         }
     }
 
-    /// Whether a connection that has given this many answers is to be used no more.
+    /// Returns whether a connection that has given this many answers is to be used no more.
     pub(super) fn is_spent(&self, now: Instant, answers: u32) -> bool {
         self.answers.learned(now, ANSWER_TIMES).is_some_and(|max| answers >= max)
     }
@@ -102,7 +102,8 @@ impl<T: Copy + PartialOrd> Habit<T> {
     }
 }
 
-/// Whether two idle times may be one time-out: timers of servers are coarse, and ours begins a round trip later.
+/// Returns whether two idle times may be one time-out: timers of servers are coarse, and ours begins a round
+/// trip later.
 fn are_alike(one: Duration, other: Duration) -> bool {
     one.abs_diff(other) <= (one.max(other) / 4).max(IDLE_MIN)
 }

@@ -125,9 +125,9 @@ impl Target {
         self.connect_timeout
     }
 
-    /// How long a connection that is opened now takes requests. One to a name ends after a minute at most: a busy connection would
-    /// stay for ever at the server that had the name, or that a balancer behind the name chose, when it was opened. Those of one
-    /// burst do not end all at once.
+    /// Time for which a connection that is opened now takes requests. One to a name ends after a minute at
+    /// most: a busy connection would stay for ever at the server that had the name, or that a balancer behind
+    /// the name chose, when it was opened. Those of one burst do not end all at once.
     pub(super) fn connection_lifetime(&self) -> Duration {
         if self.pinned.is_some() || !self.host.is_name() {
             return Duration::MAX;

@@ -105,7 +105,7 @@ impl UpstreamErrorKind {
         }
     }
 
-    /// Whether the request was provably never sent, so that sending it once more repeats nothing.
+    /// Returns whether the request was provably never sent, so that sending it once more repeats nothing.
     #[must_use]
     pub const fn may_retry(self) -> bool {
         matches!(self, Self::Connect | Self::ConnectTimeout | Self::Full | Self::NoUpstream)
@@ -125,7 +125,8 @@ impl UpstreamError {
         Self { kind, upstream: Some(upstream), cause: Some(cause.into()) }
     }
 
-    /// Whether the upstream refused a connection, as the address of a server does on which it does not listen.
+    /// Returns whether the upstream refused a connection, as the address of a server does on which it does
+    /// not listen.
     pub(crate) fn is_refused(&self) -> bool {
         let io = self.cause.as_deref().and_then(|cause| cause.downcast_ref::<io::Error>());
         self.kind == UpstreamErrorKind::Connect

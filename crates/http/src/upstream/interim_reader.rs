@@ -60,7 +60,7 @@ enum Parsed {
     Other,
 }
 
-/// Whether the bytes, as far as they go, begin an interim response.
+/// Returns whether the bytes, as far as they go, begin an interim response.
 fn may_be_interim(bytes: &[u8]) -> bool {
     let compared = bytes.len().min(BEGINNING.len());
     bytes[..compared] == BEGINNING[..compared]

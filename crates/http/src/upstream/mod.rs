@@ -65,7 +65,7 @@ pub struct Upstreams<B> {
     counts: Cell<Option<SendCounts>>,
 }
 
-/// How often requests were sent more than once, or could not be.
+/// Counts of requests that were sent more than once, or could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounts {
     /// Tries after others by which provably nothing had been sent.
@@ -144,7 +144,7 @@ const REFUSED_ATTEMPTS_MAX: u32 = 16;
 const REFUSED_WITHIN: Duration = Duration::from_millis(100);
 /// Stale connections one request may meet at one upstream; a server that closes each new one is broken.
 const STALE_MAX: u32 = 2;
-/// How long an HTTP/2 upstream may be silent before it is asked whether it is still there.
+/// Silence of an HTTP/2 upstream after which it gets a ping.
 const HTTP2_PING_AFTER: Duration = Duration::from_secs(20);
 
 impl<B: RequestBody> Upstreams<B> {
@@ -481,7 +481,7 @@ impl Round {
         self.all_refused &= error.is_refused();
     }
 
-    /// Whether one more is tried. A request that met absent servers only goes on to more others.
+    /// Returns whether one more is tried. A request that met absent servers only goes on to more others.
     fn may_try(&self, worst: Option<&UpstreamError>) -> bool {
         let tried = self.tried.count_ones();
         tried < ATTEMPTS_MAX

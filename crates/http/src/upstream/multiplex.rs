@@ -41,14 +41,14 @@ struct Http2Connection<B> {
     _task: AbortOnDrop,
 }
 
-/// How busy one connection is.
+/// Load of one connection.
 struct Load {
     streams: Cell<usize>,
     /// Maximum of streams that the peer allows (SETTINGS_MAX_CONCURRENT_STREAMS); more would queue silently inside h2.
     streams_max: Cell<usize>,
     idle_since: Cell<Instant>,
     opened: Instant,
-    /// How long after that it takes requests.
+    /// Time after that for which it takes requests.
     lifetime: Duration,
     /// It has answered a request.
     has_answered: Cell<bool>,

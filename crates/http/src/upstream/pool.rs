@@ -47,7 +47,7 @@ pub(super) struct Http1Connection<B> {
     record: Arc<Record>,
     socket: SocketProbe,
     opened: Instant,
-    /// How long after that it takes requests.
+    /// Time after that for which it takes requests.
     lifetime: Duration,
     /// Requests that it has answered.
     answers: u32,
@@ -59,7 +59,7 @@ pub(super) struct Http1Connection<B> {
     _slot: Slot,
 }
 
-/// Which connection a request may have.
+/// Connection that a request may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// Any that the reactor has not found ended.
@@ -76,7 +76,7 @@ struct Slot(Rc<Cell<usize>>);
 /// hyper's half of a connection: ended with ours, so that a client that goes away frees the upstream at once.
 pub(super) struct AbortOnDrop(pub(super) JoinHandle<()>);
 
-/// How long a connection whose response has ended may still be busy with its request before it is closed.
+/// Time that a connection whose response has ended may still be busy with its request before it is closed.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl<B: RequestBody> Http1Pool<B> {

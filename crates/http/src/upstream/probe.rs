@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-/// Why an upstream failed its probe.
+/// Reason for which an upstream failed its probe.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// No connection, or it broke.

@@ -1,4 +1,4 @@
-//! Which requests are sent to an upstream once more, and what is kept of them for that.
+//! Repeats of requests to an upstream, and the parts of them that are kept for that.
 //!
 //! | the attempt ended because | sent once more |
 //! |---|---|
@@ -27,7 +27,7 @@ pub(super) enum Kept<B> {
     Whole(Box<Request<B>>),
 }
 
-/// How an attempt came to nothing that may be made once more.
+/// Failure of an attempt that may be made once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// The connection ended, and it is unknown whether the upstream has begun.
@@ -59,7 +59,8 @@ impl<B: RequestBody> Kept<B> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeadTooLong;
 
-/// Whether the attempt may be made once more, as far as the connection is concerned.
+/// Failure after which the attempt may be made once more, as far as the connection is concerned; none
+/// otherwise.
 pub(super) fn loss_of<B>(exchange: &Exchange<B>, error: &hyper::Error) -> Option<Loss> {
     match exchange {
         Exchange::Http1(connection, _) => {

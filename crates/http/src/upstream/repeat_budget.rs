@@ -30,7 +30,8 @@ pub(super) struct RepeatBudget {
 }
 
 impl RepeatBudget {
-    /// Whether one more request may be repeated, of `requests` that were ever sent; then it counts as repeated.
+    /// Returns whether one more request may be repeated, of `requests` that were ever sent; then it counts as
+    /// repeated.
     pub(super) fn take(&mut self, now: Instant, requests: u64) -> bool {
         self.advance(now, requests);
         let (last_requests, last_repeats) = self.last;

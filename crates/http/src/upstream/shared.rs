@@ -46,11 +46,11 @@ pub struct UpstreamSettings {
     pub pool_idle_timeout: Duration,
     /// PEM file with the certificates that sign the upstreams'; `None` trusts the system's.
     pub ca_file: Option<PathBuf>,
-    /// When an upstream is left out, how it returns, and what weights are learned from.
+    /// Settings of the pool: ejection of upstreams, their return, and the learning of weights.
     pub pool: PoolSettings,
 }
 
-/// Why upstream settings cannot be used.
+/// Reason for which upstream settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamSettingsError {
     /// There is no address, or there are too many.
@@ -102,14 +102,14 @@ pub struct UpstreamStatus {
     pub address: String,
     /// Requests and tunnels under way, of all workers.
     pub in_flight: usize,
-    /// Why it is left out; none while it is in service.
+    /// Cause for which it is left out; none while it is in service.
     pub out_because: Option<OutCause>,
-    /// How much of the load it should get beside the others, in 1/1024 of an ordinary server's.
+    /// Share of the load that it should get beside the others, in 1/1024 of an ordinary server's.
     pub share: u32,
 }
 
 impl UpstreamStatus {
-    /// Whether requests are sent to it.
+    /// Returns whether requests are sent to it.
     #[must_use]
     pub fn is_available(&self) -> bool {
         self.out_because.is_none()
@@ -133,7 +133,7 @@ struct UpstreamState {
     share: AtomicU32,
     /// Asked only when a connection was lost.
     repeats: Mutex<RepeatBudget>,
-    /// Whether an answer would change anything: lets the common case skip the lock.
+    /// True if an answer would change anything: lets the common case skip the lock.
     is_doubtful: AtomicBool,
 }
 
@@ -255,7 +255,7 @@ impl UpstreamShared {
         self.states.iter().map(|state| state.in_flight() as usize).sum()
     }
 
-    /// How often upstreams were left out, and returned.
+    /// Counts of upstreams left out, and returned.
     #[must_use]
     pub fn events(&self) -> PoolEvents {
         self.with_pool(|pool| pool.events())
@@ -337,7 +337,7 @@ impl UpstreamShared {
         self.absence.wait_max(now - ago, now)
     }
 
-    /// Whether the upstream's budget has room for one more request that is sent once more.
+    /// Returns whether the upstream's budget has room for one more request that is sent once more.
     pub(crate) fn may_repeat(&self, index: usize) -> bool {
         let state = &self.states[index];
         let mut budget = state.repeats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -457,7 +457,7 @@ impl Drop for InFlight {
     }
 }
 
-/// Whether a status speaks of the server rather than of the request.
+/// Returns whether a status speaks of the server rather than of the request.
 fn is_error(status: StatusCode) -> bool {
     matches!(
         status,
@@ -469,7 +469,7 @@ fn is_error(status: StatusCode) -> bool {
 }
 
 impl UpstreamSettings {
-    /// Whether weights are learned from response times.
+    /// Returns whether weights are learned from response times.
     pub(super) fn learns_response_times(&self) -> bool {
         self.pool.learning.is_some_and(|learning| learning.source == LearningSource::ResponseTime)
     }

@@ -29,7 +29,8 @@ impl Socket {
 }
 
 impl SocketProbe {
-    /// Whether a read would return at once: the upstream has ended the connection, or sent bytes that no request asked for.
+    /// Returns whether a read would return at once: the upstream has ended the connection, or sent bytes that
+    /// no request asked for.
     ///
     /// The reactor's last report costs no system call. `asks_kernel` also notices what came since: one `recv`.
     pub(super) fn is_readable(&self, asks_kernel: bool) -> bool {

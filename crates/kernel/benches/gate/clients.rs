@@ -86,7 +86,7 @@ impl Outcomes {
     }
 }
 
-/// Whether the whole of a refusal came.
+/// Returns whether the whole of a refusal came.
 fn attempt(server: SocketAddr) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;

@@ -34,7 +34,7 @@ const BAR: f64 = 0.03;
 struct Variant {
     name: &'static str,
     observes: bool,
-    /// Where a gate stands, and whether it guards the server.
+    /// Hook of the gate, and true if it guards the server.
     judges: Option<(Hook, bool)>,
 }
 
@@ -54,7 +54,7 @@ const VARIANTS: [Variant; 4] = [
     Variant { name: "gate and observer, in the driver", observes: true, judges: Some((Hook::Native, true)) },
 ];
 
-/// How a stream went in a round.
+/// Result of a stream in a round.
 #[derive(Clone, Copy)]
 struct Pace {
     mb_per_s: f64,

@@ -11,7 +11,7 @@ pub(super) const TIERS: usize = limits::KERNEL_TIERS;
 const _: () = assert!(TIERS.is_power_of_two(), "a rank is bounded by a mask");
 /// Values of the mark of a packet; `MARKS` there.
 pub(super) const MARKS: usize = 64;
-/// Where in the value of an endpoint the rank of its port is.
+/// Position of the port's rank in the value of an endpoint, bits.
 const PLACE_RANK_SHIFT: u32 = 16;
 /// Services in the kernel; `SERVICES` there.
 pub(super) const SERVICES: usize = limits::KERNEL_SERVICES;

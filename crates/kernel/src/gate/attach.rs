@@ -24,13 +24,13 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Where the program runs: [`Hook::Native`] or [`Hook::Generic`].
+    /// Hook at which the program runs: [`Hook::Native`] or [`Hook::Generic`].
     #[must_use]
     pub fn hook(&self) -> Hook {
         self.hook
     }
 
-    /// Why [`Hook::Auto`] was content with the stack's door.
+    /// Reason for which [`Hook::Auto`] chose the stack's door.
     #[must_use]
     pub fn declined(&self) -> Option<&Declined> {
         self.declined.as_ref()
@@ -65,7 +65,7 @@ impl Drop for Attachment {
     }
 }
 
-/// Why the gate does not stand before an interface.
+/// Reason for which the gate does not stand before an interface.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// No such interface.

@@ -96,7 +96,7 @@ impl ServiceCounts {
     }
 }
 
-/// Why a frame went on unjudged.
+/// Reason for which a frame went on unjudged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
     /// Neither IPv4 nor IPv6.

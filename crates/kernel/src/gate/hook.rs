@@ -1,4 +1,4 @@
-//! Where on the way of a packet the gate stands.
+//! Position of the gate on the way of a packet.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use libbpf_rs::libbpf_sys;
 
 use crate::interface::{driver_of, link};
 
-/// Where on the way of a packet the program runs.
+/// Position on the way of a packet at which the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hook {
     /// In the driver where that can and loses nothing, in the stack otherwise; [`super::Attachment::declined`] says why.
@@ -23,7 +23,7 @@ pub enum Hook {
     Generic,
 }
 
-/// Why [`Hook::Auto`] did not take the driver.
+/// Reason for which [`Hook::Auto`] did not take the driver.
 #[derive(Debug)]
 pub enum Declined {
     /// The driver said no: its MTU may be too large, an offload in the way, or it has no XDP.
@@ -76,8 +76,8 @@ impl Hook {
 /// The driver of pairs of virtual interfaces.
 const PAIR: &str = "veth";
 
-/// Whether it is the driver that refuses: what drivers say to an MTU, an offload, a number of queues or a program they
-/// cannot have.
+/// Returns whether it is the driver that refuses: what drivers say to an MTU, an offload, a number of queues
+/// or a program they cannot have.
 pub(super) fn is_drivers(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::ENOSPC))
 }

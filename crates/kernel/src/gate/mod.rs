@@ -167,8 +167,8 @@ impl KernelGate {
         let mut took_over = false;
         let program = Program::load(COMPILED, |object| {
             let mut constant = object.maps_mut().find(|map| map.name() == CLOCK);
-            let told = constant.as_mut().and_then(|map| map.initial_value_mut());
-            told.ok_or(LoadError::Missing("clock"))?.copy_from_slice(bytes_of(&u32::from(time_is_told)));
+            let clock = constant.as_mut().and_then(|map| map.initial_value_mut());
+            clock.ok_or(LoadError::Missing("clock"))?.copy_from_slice(bytes_of(&u32::from(time_is_told)));
             took_over = pin::inherit(object, before)?;
             Ok(())
         })?;
@@ -197,7 +197,7 @@ impl KernelGate {
         Ok(gate)
     }
 
-    /// Whether buckets, counters and keys are those of the gate before ([`KernelGate::load_pinned`]).
+    /// Returns whether buckets, counters and keys are those of the gate before ([`KernelGate::load_pinned`]).
     #[must_use]
     pub fn took_over(&self) -> bool {
         self.took_over
@@ -411,7 +411,7 @@ impl KernelGate {
         self.program.run(PROGRAM, frame, times)
     }
 
-    /// Where services listen, with each one's place and the rank of its port.
+    /// Endpoints of the services, with each one's place and the rank of its port.
     fn endpoints(&self) -> Vec<(Endpoint, u32)> {
         let of_service = |(service, index): (&Service, u32)| -> Vec<_> {
             let value = |at: &SocketAddr| abi::place(index, self.ranks.of_port(at.port()));

@@ -15,13 +15,13 @@ use libbpf_rs::{MapCore as _, MapHandle, OpenObject, libbpf_sys};
 use super::{CLOCK, PROGRAM};
 use crate::program::LoadError;
 
-/// Why a gate cannot be pinned, or what is pinned not be taken over.
+/// Reason for which a gate cannot be pinned, or a pinned gate cannot be taken over.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// The file cannot be.
     #[error("`{pin}` cannot be a gate's pin ({error}): a pin is a file in a BPF file system (`mount -t bpf bpf /sys/fs/bpf`)", pin = pin.display())]
     File {
-        /// Where it was to be.
+        /// Path of the pin.
         pin: PathBuf,
         /// The kernel's error.
         error: io::Error,
@@ -29,13 +29,13 @@ pub enum PinError {
     /// Something else has that name.
     #[error("what is pinned at `{pin}` is no gate", pin = pin.display())]
     NoGate {
-        /// Where it is.
+        /// Path of the pin.
         pin: PathBuf,
     },
     /// The gate that is pinned there stands before another interface.
     #[error("the gate pinned at `{pin}` stands before another interface (number {number}); remove the pin or choose another", pin = pin.display())]
     Elsewhere {
-        /// Where it is pinned.
+        /// Path of the pin.
         pin: PathBuf,
         /// The other interface's number.
         number: u32,
@@ -43,7 +43,7 @@ pub enum PinError {
     /// The gate that is pinned there does not give way.
     #[error("the gate pinned at `{pin}` cannot be replaced: {error}", pin = pin.display())]
     NotReplaced {
-        /// Where it is pinned.
+        /// Path of the pin.
         pin: PathBuf,
         /// The kernel's error.
         error: io::Error,
@@ -51,13 +51,13 @@ pub enum PinError {
     /// Pins are kept in a BPF file system, and this directory is in none, or is none.
     #[error("`{directory}` is no directory of a BPF file system, which pins are kept in (`mount -t bpf bpf /sys/fs/bpf`)", directory = directory.display())]
     NoBpfFiles {
-        /// Which.
+        /// Path of the directory.
         directory: PathBuf,
     },
     /// A directory that cannot be used.
     #[error("`{directory}` cannot be a directory for pins: {error}", directory = directory.display())]
     Directory {
-        /// Which.
+        /// Path of the directory.
         directory: PathBuf,
         /// The kernel's error.
         error: io::Error,
@@ -65,7 +65,7 @@ pub enum PinError {
     /// Two processes would tell one gate what to do.
     #[error("another process guards by the pins in `{directory}`: stop it first, its gate stays until the next takes over", directory = directory.display())]
     InUse {
-        /// Which.
+        /// Path of the directory.
         directory: PathBuf,
     },
     /// The kernel does not take the program.

@@ -37,8 +37,8 @@ impl PinDirectory {
         }
     }
 
-    /// Where the gate before an interface is pinned: a file of the interface's name. Where that has a dot (`eth0.7`) the
-    /// file has a colon: a BPF file system takes no dots, and no interface has a colon in its name.
+    /// Pin of the gate before an interface: a file of the interface's name. Where that has a dot (`eth0.7`)
+    /// the file has a colon: a BPF file system takes no dots, and no interface has a colon in its name.
     #[must_use]
     pub fn pin_of(&self, interface: &str) -> PathBuf {
         self.path.join(interface.replace('.', ":"))

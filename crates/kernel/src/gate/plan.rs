@@ -11,7 +11,7 @@ use super::tiers::Tiers;
 /// A protected service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Where it listens. An unspecified address (`0.0.0.0`, `::`) stands for every address of its family.
+    /// Listening addresses. An unspecified address (`0.0.0.0`, `::`) stands for every address of its family.
     pub endpoints: Vec<SocketAddr>,
     /// Clients speak TLS: where others get an answer, they get a reset, since they would not understand one.
     pub speaks_tls: bool,
@@ -63,8 +63,8 @@ pub struct ServicePlan {
     pub refusal: Refusal,
     /// Decide and count, but let everything in.
     pub shadow: bool,
-    /// When a refused client may hope for better: its `Retry-After` lies between this and twice this, by its address
-    /// and port.
+    /// Base of a refused client's `Retry-After`: it lies between this and twice this, by its address and
+    /// port.
     pub retry_after: Duration,
     /// The limit that a refused client met; an answer names it.
     pub reason: Reason,

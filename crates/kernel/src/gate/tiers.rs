@@ -69,7 +69,7 @@ impl Tiers {
         Ok(tiers)
     }
 
-    /// Whether everything is let in.
+    /// Returns whether everything is let in.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.count == 0
@@ -119,8 +119,9 @@ impl From<Option<Ceiling>> for Tiers {
     }
 }
 
-/// Which new connection has which rank: that of its network, else of its mark, else of its port, else the default. The
-/// networks are the operator's own knowledge and come first; of several that contain a source, the longest counts.
+/// Ranks of new connections: that of its network, else of its mark, else of its port, else the default. The
+/// networks are the operator's own knowledge and come first; of several that contain a source, the longest
+/// counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranks {
     /// An address, how many of its first bits count, and the rank; each network once.

@@ -10,7 +10,7 @@ use crate::observe::QueueCounts;
 use crate::observe::attach::{AttachError, Link, check};
 use crate::observe::queue::Queue;
 
-/// Which packets of an interface the classifier sees.
+/// Packets of an interface that the classifier sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
     /// Packets that leave by it, before they are queued.
@@ -29,7 +29,7 @@ pub struct LinkAttachment {
 }
 
 impl LinkAttachment {
-    /// Whether the interface is still there, and the classifier at it. A system call.
+    /// Returns whether the interface is still there, and the classifier at it. A system call.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.link.tcx_interface().is_some()

@@ -41,7 +41,7 @@ use abi::{Counts, CutSet, FlowSet, Key, Orders, SETS, SHARDS, Sketch, WAYS};
 /// The program of `bpf/link.bpf.c`, as clang left it.
 static COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/link.o"));
 const PROGRAM: &str = "flashweir_link";
-/// How long the classifier acts on orders without new ones, nanoseconds: twelve periods.
+/// Time for which the classifier acts on orders without new ones, nanoseconds: twelve periods.
 const ORDERS_LAST_NS: u64 = 3_000_000_000;
 
 /// Key that makes two packets one flow: `flashweir_aqm::FlowIdentity`.

@@ -55,7 +55,8 @@ impl Drop for Link {
 }
 
 impl Attachment {
-    /// Whether the observer stays, unread, when this process is killed: so on kernels before Linux 6.6.
+    /// Returns whether the observer stays, unread, when this process is killed: so on kernels before Linux
+    /// 6.6.
     #[must_use]
     pub fn outlives_its_process(&self) -> bool {
         matches!(self.bound, Bound::Filters(_))
@@ -71,7 +72,7 @@ impl Attachment {
     }
 }
 
-/// Why the observer does not stand at an interface.
+/// Reason for which the observer does not stand at an interface.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// No such interface.

@@ -12,8 +12,8 @@ use super::route_netlink::{
     ALL, GET_FILTERS, GET_QUEUES, NEW_FILTER, RouteNetlink, traffic_answer, traffic_question,
 };
 
-/// Where among an interface's filters ours are: early, so that others cannot keep packets from them, and with a number
-/// of their own, by which what a killed process left behind is found again.
+/// Priority of our filters among an interface's: early, so that others cannot keep packets from them, and
+/// with a number of their own, by which what a killed process left behind is found again.
 const PRIORITY: u32 = 7;
 const HANDLE: u32 = 0x7377;
 /// Parents of clsact's filters (linux/pkt_sched.h): of those for what comes in, and of those for what goes out.

@@ -57,7 +57,7 @@ static COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/observe.o"));
 /// Smallest table of flows that makes sense: the kernel sets up to 128 places for each processor aside.
 const FLOWS_LEAST: u32 = 1_024;
 
-/// How the first second of a response is read.
+/// Reading of the first second of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
     /// As in RFC 2859: starts at zero, so short responses read as their size per second (NEWS as published).
@@ -67,7 +67,7 @@ pub enum Reading {
     Corrected,
 }
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From a client to a server.

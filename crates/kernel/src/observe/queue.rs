@@ -79,7 +79,7 @@ impl QueueCounts {
     }
 }
 
-/// Whether a discipline is of a kind, by its attributes.
+/// Returns whether a discipline is of a kind, by its attributes.
 pub(super) fn is_kind(attributes: &[u8], kind: &str) -> bool {
     attribute(attributes, KIND).is_some_and(|name| name.strip_suffix(&[0]) == Some(kind.as_bytes()))
 }

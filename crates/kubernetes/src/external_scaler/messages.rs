@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Which ScaledObject asks.
+/// ScaledObject that asks.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ScaledObjectRef {
     /// Its name.
@@ -16,7 +16,7 @@ pub struct ScaledObjectRef {
     pub scaler_metadata: HashMap<String, String>,
 }
 
-/// Whether there is anything to scale for.
+/// Answer that says if there is anything to scale for.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct IsActiveResponse {
     /// False: the target may be scaled to nothing.

@@ -83,17 +83,17 @@ impl ExternalScaler {
         Ok(GetMetricsResponse { metric_values: vec![value] })
     }
 
-    /// Whether the policy wants replicas: now, and at each change.
+    /// Stream of the policy's activity, true if it wants replicas: now, and at each change.
     fn activity(self, object: ScaledObjectRef) -> BoxStream<'static, Result<IsActiveResponse, Status>> {
         let mut changes = self.desired.changes();
         changes.mark_changed();
         let state = (self, object, changes, None);
-        let answers = stream::unfold(state, |(scaler, object, mut changes, told)| async move {
+        let answers = stream::unfold(state, |(scaler, object, mut changes, sent)| async move {
             loop {
                 changes.changed().await.ok()?;
                 // An object whose replicas are not known yet is reported when they are.
                 let Ok(answer) = scaler.is_active(&object) else { continue };
-                if told != Some(answer.result) {
+                if sent != Some(answer.result) {
                     return Some((Ok(answer), (scaler, object, changes, Some(answer.result))));
                 }
             }

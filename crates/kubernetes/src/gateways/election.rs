@@ -1,4 +1,5 @@
-//! Which gateway leads: the holder of the Lease. The rule is `lease`'s; here is when the API server is asked.
+//! Election of the leading gateway: the holder of the Lease. The rule is in `lease`; this module decides when
+//! the API server is asked.
 //!
 //! The holder writes the Lease four times within its duration, and nothing else: some two writes a second, for any number of gateways and of reports.
 //! The others watch it, and read and write it once its end has come, after a random delay each. A gateway stands only while its Service has it, because
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
-/// How long a write of the holder counts: the longest time without a leader is this and [`SPREAD`].
+/// Time for which a write of the holder counts: the longest time without a leader is this and [`SPREAD`].
 pub(super) const LEASE: Duration = Duration::from_secs(2);
 /// Candidates try within this time of the Lease's end, so that not all of many come at once.
 const SPREAD: Duration = Duration::from_millis(200);
@@ -38,7 +39,7 @@ pub(super) struct Election {
     pub(super) counts: Arc<CarrierCounts>,
 }
 
-/// When the API server is asked next.
+/// Time of the next request to the API server.
 struct Tries {
     next: Instant,
     back_off: BackOff,

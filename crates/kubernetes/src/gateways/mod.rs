@@ -28,7 +28,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use watches::{follow_lease, follow_members};
 
-/// Which gateways share a limit, and how one of them takes part.
+/// Settings of a gateway that shares a limit with the others of a Service.
 #[derive(Clone, Debug)]
 pub struct GatewaysSettings {
     /// This gateway's own address among the Service's endpoints, and its port for reports.

@@ -27,7 +27,7 @@ pub(super) fn identity(own: SocketAddr) -> String {
     format!("{own}{SEPARATOR}{:016x}", random_u64())
 }
 
-/// Where the holder of a Lease takes reports.
+/// Address at which the holder of a Lease takes reports.
 fn address_of(identity: &str) -> Option<SocketAddr> {
     identity.rsplit_once(SEPARATOR)?.0.parse().ok()
 }
@@ -41,7 +41,7 @@ pub(super) struct Reporting {
     pub(super) arrivals: mpsc::Sender<ClusterArrival>,
 }
 
-/// Where reports go.
+/// Destination of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leader {
     /// Nowhere: this gateway leads.

@@ -134,7 +134,7 @@ impl StreamingService<Sealed> for Exchange {
     }
 }
 
-/// Why there is no answer.
+/// Error of a report without an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// There is no connection.

@@ -28,7 +28,7 @@ pub struct ShareHolder {
     share: f64,
     /// Limit over the last known number of gateways.
     equal: f64,
-    /// When a broadcast had a share for it.
+    /// Time at which a broadcast had a share for it.
     heard: Option<Instant>,
 }
 

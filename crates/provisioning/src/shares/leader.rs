@@ -27,15 +27,15 @@ pub enum LeaderError {
     /// One gateway more than there may be.
     #[error("gateway {gateway}: {GATEWAYS} gateways share the limit already")]
     TooMany {
-        /// Which gateway reported.
+        /// Gateway that reported.
         gateway: u64,
     },
     /// A number that is none.
     #[error("gateway {gateway}: {what} must be 0 or more (is {value})")]
     Value {
-        /// Which gateway reported.
+        /// Gateway that reported.
         gateway: u64,
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
         /// The reported value.
         value: f64,
@@ -43,7 +43,7 @@ pub enum LeaderError {
     /// The gateway claims a broadcast that this leader has not sent: another leads, or the report is forged.
     #[error("gateway {gateway}: acknowledges a broadcast that was never sent (term {}, number {})", .applied.term, .applied.sequence)]
     Unsent {
-        /// Which gateway reported.
+        /// Gateway that reported.
         gateway: u64,
         /// The broadcast that it claims to apply.
         applied: Epoch,

@@ -55,7 +55,7 @@ pub struct MemberFigures {
     pub gateways: usize,
     /// Requests of other gateways at the origin, by the last broadcast.
     pub elsewhere: u32,
-    /// How long ago a broadcast was applied.
+    /// Time since a broadcast was applied.
     pub silence: Option<Duration>,
 }
 

@@ -42,16 +42,16 @@ use alloc::vec::Vec;
 /// A number of a broadcast: the leader's term, then its place in the term. Larger is newer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch {
-    /// Which leader: larger than that of every leader before (a lease's transition count).
+    /// Term of the leader: larger than that of every leader before (a lease's transition count).
     pub term: u64,
-    /// Which broadcast of it, from 1.
+    /// Number of the broadcast within the term, from 1.
     pub sequence: u64,
 }
 
 /// Report of one gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ShareReport {
-    /// Which gateway.
+    /// Gateway that reports.
     pub gateway: u64,
     /// The newest broadcast that it has applied; the default before the first.
     pub applied: Epoch,

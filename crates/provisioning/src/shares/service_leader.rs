@@ -40,7 +40,7 @@ pub struct ServiceReport {
 /// Broadcast of the leader about one service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServiceBroadcast {
-    /// Which gateway gets which part of the limit.
+    /// Parts of the limit, by gateway.
     pub shares: ShareBroadcast,
     /// The plan of the whole service.
     pub plan: Arc<Plan>,

@@ -30,7 +30,8 @@ impl SlotGate {
             (self.saved_s + (share - f64::from(in_flight)) * seconds).clamp(-OWED_MAX_S, SAVED_MAX_S);
     }
 
-    /// Whether one more request may be admitted beside `in_flight` others. The caller has accounted for the time until now.
+    /// Returns whether one more request may be admitted beside `in_flight` others. The caller has accounted
+    /// for the time until now.
     #[must_use]
     pub fn admits(&self, in_flight: u32, share: f64) -> bool {
         let next = f64::from(in_flight) + 1.0;

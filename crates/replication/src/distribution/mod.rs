@@ -1,4 +1,4 @@
-//! Which server answers a request: one of the document's hosts, chosen by one of five policies.
+//! Choice of the server for a request: one of the document's hosts, chosen by one of five policies.
 //!
 //! | policy | from which inputs | between two reports |
 //! |---|---|---|
@@ -66,7 +66,7 @@ pub struct ServerLoad {
     pub load_rps: f64,
     /// Load of the documents that only this server hosts, by this redirector's counts, requests per second.
     pub exclusive_rps: f64,
-    /// How much of a reference server it is; zero: it is out.
+    /// Capacity in reference servers; zero: it is out.
     pub weight: f64,
 }
 

@@ -39,8 +39,8 @@ impl WaterFilling {
     }
 }
 
-/// How much of `amount` each gets so that (base + part)/capacity is the same for all that get some, and nowhere less than for them.
-/// Entries are base and capacity; a capacity of zero gets nothing. O(n · log n).
+/// Part of `amount` that each gets so that (base + part)/capacity is the same for all that get some, and
+/// nowhere less than for them. Entries are base and capacity; a capacity of zero gets nothing. O(n · log n).
 ///
 /// ```
 /// use flashweir_replication::distribution::fill;

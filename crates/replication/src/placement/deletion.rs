@@ -1,9 +1,10 @@
-//! When a copy is no longer needed.
+//! Deletion of copies that are no longer needed.
 
 use super::Watermarks;
 use flashweir_core::{Duration, Instant};
 
-/// When copies are deleted (the paper's threshold D has no value in the sources; these are ours).
+/// Conditions on which copies are deleted (the paper's threshold D has no value in the sources; these are
+/// ours).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeletionSettings {
     /// D as a part of LW: a document with less demand for each of its copies loses one; default 0.02 (4/s at LW = 200).

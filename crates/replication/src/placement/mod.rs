@@ -1,4 +1,4 @@
-//! Which servers have a copy of which document.
+//! Placement of copies of documents on servers.
 //!
 //! [`Watermarks`] and [`Overload`] say when a server is overloaded; [`published`] is ACDN's offload, [`spread`] the repaired one, and
 //! [`Felber`] an earlier trigger; [`DeletionSettings`] says when a copy goes. All of them look at what is *offered* for a document, which includes what

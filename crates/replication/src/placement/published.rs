@@ -15,7 +15,7 @@
 
 use super::Watermarks;
 
-/// When a redirector accepts a target.
+/// Condition on which a redirector accepts a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acceptance {
     /// Always: Esser's system.
@@ -25,20 +25,20 @@ pub enum Acceptance {
 }
 
 impl Acceptance {
-    /// Whether a target with this load takes `relief_rps` more.
+    /// Returns whether a target with this load takes `relief_rps` more.
     #[must_use]
     pub fn accepts(self, load_rps: f64, relief_rps: f64, watermarks: &Watermarks) -> bool {
         self == Self::Any || load_rps + relief_rps <= watermarks.low_rps
     }
 }
 
-/// How a redirector answers a server that asks for copies.
+/// Rule by which a redirector answers a server that asks for copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublishedRule {
-    /// Whether a target is accepted.
+    /// Condition on which a target is accepted.
     pub acceptance: Acceptance,
-    /// Whether the table of loads is corrected by the relief of each copy; otherwise it is as reported until the next report, and
-    /// all copies of a round go to one server.
+    /// True if the table of loads is corrected by the relief of each copy; otherwise it is as reported until
+    /// the next report, and all copies of a round go to one server.
     pub has_load_correction: bool,
 }
 

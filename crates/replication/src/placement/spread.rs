@@ -23,9 +23,10 @@ use crate::distribution::fill;
 use crate::servers::ServerIndex;
 use alloc::vec::Vec;
 
-/// How much a document with one host counts: of two servers, one has 0.3 of its fair part in such documents at most. Chosen with
-/// sixteen redirectors and 400/s on two servers, of which single seconds were judged (the scenario of lab/sim/tests/sim/replicas.rs, seeds 101 to 120, which it
-/// does not judge): the worst second's max/mean was 1.049 with 3, 1.041 with 6, and 1.044 with 10, which makes a third more copies.
+/// Weight of a document with one host: of two servers, one has 0.3 of its fair part in such documents at
+/// most. Chosen with sixteen redirectors and 400/s on two servers, of which single seconds were judged (the
+/// scenario of lab/sim/tests/sim/replicas.rs, seeds 101 to 120, which it does not judge): the worst second's
+/// max/mean was 1.049 with 3, 1.041 with 6, and 1.044 with 10, which makes a third more copies.
 const EXCLUSIVE_FACTOR: f64 = 6.0;
 /// No target is filled beyond this part of HW: room for what fluctuates.
 pub(crate) const TARGET_PART: f64 = 0.9;

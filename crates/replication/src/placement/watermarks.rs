@@ -1,4 +1,4 @@
-//! When a server is overloaded: two thresholds with hysteresis.
+//! Detection of overloaded servers: two thresholds with hysteresis.
 
 use crate::SettingsError;
 
@@ -45,7 +45,7 @@ impl Overload {
         self.0
     }
 
-    /// Whether it was overloaded at the last update.
+    /// Returns whether it was overloaded at the last update.
     #[must_use]
     pub fn is_overloaded(self) -> bool {
         self.0

@@ -30,21 +30,22 @@ use flashweir_core::{Duration, Instant};
 const SAME_CLIENT_INTERVAL: Duration = Duration::from_secs(1);
 /// Ejections are counted together until a server has been in service for this long.
 pub const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
-/// How long probes must pass before the second return in a row; longer than the up-time of a server that restarts several times a second.
+/// Time for which probes must pass before the second return in a row; longer than the up-time of a server
+/// that restarts several times a second.
 pub const HOLD_FIRST: Duration = Duration::from_millis(500);
 /// Failed connections of probes in a row that make a server unreachable: a single one may be a full backlog or a lost packet.
 const FAILED_CONNECTS_MAX: u32 = 2;
 /// Keeps shifts in range.
 const DOUBLINGS_MAX: u32 = 16;
 
-/// When a server is left out, and how long.
+/// Settings of ejection: its conditions and its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EjectionSettings {
     /// Failures in a row that eject; 1 or more, default 5. Lower: one burst of errors costs a server.
     pub failures: u32,
     /// Wrong answers to probes in a row that eject; 1 or more, default 3. Lower: a busy server counts as sick.
     pub failed_probes: u32,
-    /// How long the first ejection for resets and outliers lasts, default 10 s; each further one twice as long.
+    /// Length of the first ejection for resets and outliers, default 10 s; each further one twice as long.
     pub first: Duration,
     /// The longest of those, and the longest time for which probes must pass, default 300 s.
     pub longest: Duration,
@@ -98,7 +99,7 @@ pub enum ProbeOutcome {
     BadAnswer,
 }
 
-/// Why a server is left out.
+/// Cause for which a server is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutCause {
     /// It cannot be connected to.
@@ -115,7 +116,7 @@ impl OutCause {
     /// All of them, in the order of their discriminants.
     pub const ALL: [Self; 4] = [Self::Unreachable, Self::Sick, Self::Reset, Self::Outlier];
 
-    /// Whether a share of the servers bounds it.
+    /// Returns whether a share of the servers bounds it.
     #[must_use]
     pub fn is_judgement(self) -> bool {
         matches!(self, Self::Reset | Self::Outlier)
@@ -145,14 +146,14 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether one more server may be left out by judgement.
+    /// Returns whether one more server may be left out by judgement.
     #[must_use]
     pub fn allows_judgement(&self, part_max: f64) -> bool {
         self.usable > 0 && (self.judged + 1) as f64 <= part_max * self.servers as f64
     }
 }
 
-/// Whether a server is left out, and why.
+/// State of a server: left out or not, and the cause.
 ///
 /// A fast error makes a server look idle, and a policy that prefers idle servers sends it everything; this is the guard.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -173,7 +174,7 @@ pub struct Ejection {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Out {
     cause: OutCause,
-    /// When it ends by itself; [`Instant::MAX`] where only a probe can end it.
+    /// Time at which it ends by itself; [`Instant::MAX`] where only a probe can end it.
     until: Instant,
     /// Since when probes have passed without a break.
     passing_since: Option<Instant>,
@@ -281,31 +282,31 @@ impl Ejection {
         }
     }
 
-    /// Whether the server is left out.
+    /// Returns whether the server is left out.
     #[must_use]
     pub fn is_ejected(&self, now: Instant) -> bool {
         self.cause(now).is_some()
     }
 
-    /// Why the server is left out; none while it is in service.
+    /// Cause for which the server is left out; none while it is in service.
     #[must_use]
     pub fn cause(&self, now: Instant) -> Option<OutCause> {
         self.out.filter(|out| now < out.until).map(|out| out.cause)
     }
 
-    /// When the last ejection ended; [`Instant::ZERO`] if there was none.
+    /// End of the last ejection; [`Instant::ZERO`] if there was none.
     #[must_use]
     pub fn returned_at(&self) -> Instant {
         self.returned_at
     }
 
-    /// Whether an answer would change anything: lets a caller skip [`succeeded`](Self::succeeded).
+    /// Returns whether an answer would change anything: lets a caller skip [`succeeded`](Self::succeeded).
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
         self.failures > 0 || self.is_on_trial || self.out.is_some()
     }
 
-    /// Whether a probe now would tell something that requests do not.
+    /// Returns whether a probe now would tell something that requests do not.
     #[must_use]
     pub fn wants_probe(&self) -> bool {
         self.failures > 0 || self.failed_probes > 0 || self.out.is_some()
@@ -339,7 +340,8 @@ impl Ejection {
     }
 }
 
-/// How long probes must pass: nothing the first time (a server that resets may do so for a moment), then doubling.
+/// Time for which probes must pass: nothing the first time (a server that resets may do so for a moment),
+/// then doubling.
 fn hold(cause: OutCause, ejections: u32, settings: &EjectionSettings) -> Duration {
     let doublings = match (cause, ejections) {
         (OutCause::Reset, ejections) => ejections.saturating_sub(1),

@@ -15,7 +15,7 @@ pub struct LearningSettings {
     pub factor_max: f64,
 }
 
-/// Which part of a report says that a server has too much.
+/// Part of a report that says that a server has too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearningSource {
     /// Requests per second over its weight: corrects what a redirector does not see, such as the load from the others.

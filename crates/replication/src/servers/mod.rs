@@ -35,13 +35,13 @@ pub const REPORTS_MISSED_MAX: u32 = 3;
 /// Settings that apply to all servers of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerSettings {
-    /// How often a server reports; 1 ms or more. Longer: a dead server is noticed later.
+    /// Interval between a server's reports; 1 ms or more. Longer: a dead server is noticed later.
     pub report_interval: Duration,
-    /// How long a fresh server's share grows; zero: at once.
+    /// Time in which a fresh server's share grows; zero: at once.
     pub slow_start: Duration,
-    /// When a server that fails is left out.
+    /// Settings of the ejection of servers that fail.
     pub ejection: EjectionSettings,
-    /// How weights are learned; none: they stay at what was configured.
+    /// Settings of the learning of weights; none: they stay at what was configured.
     pub learning: Option<LearningSettings>,
 }
 
@@ -64,7 +64,7 @@ pub struct ServerReport {
     pub load_rps: f64,
     /// Mean response time in milliseconds, where it is known.
     pub response_ms: Option<f64>,
-    /// How busy it is, 0 to 1 and above, where it is known.
+    /// Utilisation, 0 to 1 and above, where it is known.
     pub utilisation: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ pub struct ServerReport {
 struct Server {
     weight: f64,
     added_at: Instant,
-    /// When the present slow start began; none: it had its full share from the beginning.
+    /// Beginning of the present slow start; none: it had its full share from the beginning.
     fresh_since: Option<Instant>,
     reported_at: Option<Instant>,
     report: ServerReport,
@@ -133,7 +133,7 @@ impl ServerTable {
         self.servers.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
@@ -163,7 +163,7 @@ impl ServerTable {
         }
     }
 
-    /// Whether a request to the server succeeded. Failures in a row eject it.
+    /// Takes the result of a request to the server. Failures in a row eject it.
     pub fn finished(&mut self, now: Instant, server: ServerIndex, succeeded: bool) {
         let others = self.servers.iter().enumerate().filter(|(other, _)| *other != usize::from(server));
         let judged = others.filter(|(_, it)| it.ejection.is_ejected(now)).count();
@@ -229,13 +229,13 @@ impl ServerTable {
         self.servers.get(usize::from(server)).map_or(0.0, |it| it.weight)
     }
 
-    /// When the server reported last.
+    /// Time of the server's last report.
     #[must_use]
     pub fn reported_at(&self, server: ServerIndex) -> Option<Instant> {
         self.servers.get(usize::from(server)).and_then(|it| it.reported_at)
     }
 
-    /// Whether the server may get requests: neither silent nor ejected.
+    /// Returns whether the server may get requests: neither silent nor ejected.
     #[must_use]
     pub fn is_usable(&self, now: Instant, server: ServerIndex) -> bool {
         let known = self.servers.get(usize::from(server));

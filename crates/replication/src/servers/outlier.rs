@@ -62,7 +62,7 @@ impl OutlierEvidence {
         self.expected = if is_silent { self.expected + others } else { 0.0 };
     }
 
-    /// Whether the server is an outlier among `others`.
+    /// Returns whether the server is an outlier among `others`.
     #[must_use]
     pub fn is_outlier<'a>(&self, others: impl Iterator<Item = &'a Self>) -> bool {
         let (answered, errors, count) = others.fold((0.0, 0.0, 0u32), |(answered, errors, count), other| {

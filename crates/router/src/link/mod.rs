@@ -67,7 +67,7 @@ impl LinkDriver {
         Ok(())
     }
 
-    /// When there is next something to do.
+    /// Time of the next work.
     pub(crate) fn due_at(&self) -> Instant {
         self.due_at
     }

@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Whether a value of `Host` names this machine, as far as the name shows.
+/// Returns whether a value of `Host` names this machine, as far as the name shows.
 pub(super) fn is_known(host: &str, hosts: &[String]) -> bool {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split_once(']').is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());

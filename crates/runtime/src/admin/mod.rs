@@ -34,7 +34,7 @@ use tokio::net::TcpStream;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for an answer to be made and sent: a connection that does not read holds a place no longer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often that is looked at.
+/// Interval between two checks of that.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// After a failed `accept`: trying again at once would only burn the core.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
@@ -58,7 +58,7 @@ impl AdminListener {
         Ok(Self { listener })
     }
 
-    /// Where it listens; the system chose the port when 0 was asked for.
+    /// Listening address; the system chose the port when 0 was asked for.
     ///
     /// # Errors
     /// As the operating system says.
@@ -126,7 +126,7 @@ async fn answer(
     Ok(response.map(|body| axum::body::Body::new(asking.until_sent(body))))
 }
 
-/// Whether all lines of `Host` are known; HTTP/1.0 may have none, and browsers do not speak that.
+/// Returns whether all lines of `Host` are known; HTTP/1.0 may have none, and browsers do not speak that.
 fn is_host_known(fields: &HeaderMap, hosts: &[String]) -> bool {
     fields.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(|host| is_known(host, hosts)))
 }
@@ -144,7 +144,7 @@ pub fn metrics_response(telemetry: &Telemetry, request: &HeaderMap) -> Response 
     ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store"), (VARY, "accept")], text).into_response()
 }
 
-/// Why there is no better answer.
+/// Answer that states a problem.
 #[must_use]
 pub fn problem(status: StatusCode, text: &str) -> Response {
     (status, Json(json!({ "status": status.as_u16(), "error": text }))).into_response()

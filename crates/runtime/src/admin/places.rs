@@ -37,7 +37,7 @@ struct Taken {
 pub(super) struct Connection {
     places: Arc<Places>,
     number: u64,
-    /// When the request under way came.
+    /// Arrival of the request under way.
     asked: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -100,7 +100,7 @@ impl Connection {
         Self { places, number, asked: Arc::default() }
     }
 
-    /// Whether the answer to a request has been under way for at least `span`.
+    /// Returns whether the answer to a request has been under way for at least `span`.
     pub(super) fn has_asked_for(&self, span: Duration) -> bool {
         self.asked().is_some_and(|asked| asked.elapsed() >= span)
     }

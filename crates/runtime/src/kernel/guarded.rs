@@ -26,7 +26,7 @@ pub struct GuardedInterfaces<Companion> {
 pub struct InterfaceState {
     /// As configured.
     pub name: String,
-    /// Where its gate stands; none while the interface is gone.
+    /// Hook of its gate; none while the interface is gone.
     pub hook: Option<Hook>,
 }
 
@@ -34,8 +34,8 @@ pub struct InterfaceState {
 struct Guarded<Companion> {
     name: String,
     programs: Option<Programs<Companion>>,
-    /// Why it is not guarded, as last logged: the same reason is not logged every second.
-    told: String,
+    /// Reason for which it is not guarded, as last logged: the same reason is not logged every second.
+    logged_reason: String,
 }
 
 /// The programs before one interface; the gate goes first.
@@ -61,7 +61,8 @@ impl<Companion> GuardedInterfaces<Companion> {
     /// When that cannot be.
     pub fn open(kernel: &Kernel) -> Result<Self, AttachError> {
         let pins = kernel.pin.as_deref().map(PinDirectory::open).transpose()?;
-        let guarded = |name: &String| Guarded { name: name.clone(), programs: None, told: String::new() };
+        let guarded =
+            |name: &String| Guarded { name: name.clone(), programs: None, logged_reason: String::new() };
         Ok(Self {
             interfaces: kernel.interfaces.iter().map(guarded).collect(),
             hook: hook(kernel),
@@ -116,7 +117,7 @@ impl<Companion> GuardedInterfaces<Companion> {
         self.programs().for_each(|programs| programs.gate.stays_when_dropped = true);
     }
 
-    /// Whether gates are pinned, so that they can be left.
+    /// Returns whether gates are pinned, so that they can be left.
     #[must_use]
     pub fn are_pinned(&self) -> bool {
         self.pins.is_some()
@@ -195,14 +196,14 @@ impl<Companion> Guarded<Companion> {
         match attached {
             Ok(programs) => {
                 tracing::info!(interface, "the interface is back and guarded again");
-                self.told.clear();
+                self.logged_reason.clear();
                 self.programs = Some(programs);
             }
             Err(error) => {
                 let why = error.to_string();
-                if self.told != why {
+                if self.logged_reason != why {
                     tracing::warn!(interface, "not guarded: {why}");
-                    self.told = why;
+                    self.logged_reason = why;
                 }
             }
         }
@@ -229,8 +230,8 @@ impl Drop for Standing {
     }
 }
 
-/// Whether what was asked for cannot be had as things are (no such interface, too few rights, a pin that is none): trying
-/// again without a change will not help.
+/// Returns whether what was asked for cannot be had as things are (no such interface, too few rights, a pin
+/// that is none): trying again without a change will not help.
 #[must_use]
 pub fn is_configuration(error: &AttachError) -> bool {
     match error {

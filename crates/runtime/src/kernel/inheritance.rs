@@ -3,8 +3,8 @@
 use flashweir_core::{Duration, Instant};
 use flashweir_kernel::gate::{KernelGate, ServicePlan, Tiers};
 
-/// How long a process looks before its plan without a ceiling replaces one that has: long enough to notice a crowd that
-/// still comes, too short to be in the way of people when it is over.
+/// Time that a process looks before its plan without a ceiling replaces one that has: long enough to notice a
+/// crowd that still comes, too short to be in the way of people when it is over.
 const LOOKS_FOR: Duration = Duration::from_secs(10);
 
 /// Until when plans without a ceiling wait.
@@ -20,7 +20,8 @@ impl Inheritance {
         Self { until: now + LOOKS_FOR }
     }
 
-    /// Whether the plan that was taken over stays: these have no ceiling, and it is too early to know that none is needed.
+    /// Returns whether the plan that was taken over stays: these have no ceiling, and it is too early to know
+    /// that none is needed.
     #[must_use]
     pub fn stays(self, now: Instant, gate: &KernelGate, plans: &[ServicePlan]) -> bool {
         gate.inherited().is_some() && self.is_early(now, plans)

@@ -10,7 +10,7 @@ use flashweir_telemetry::{KernelCounts, KernelTier};
 pub use guarded::{GuardedInterfaces, InterfaceState, is_configuration};
 pub use inheritance::{Inheritance, inherited_plans};
 
-/// Where on a packet's way the gate is to stand.
+/// Hook at which the gate is to stand.
 fn hook(kernel: &Kernel) -> Hook {
     match kernel.hook {
         KernelHook::Auto => Hook::Auto,
@@ -19,7 +19,7 @@ fn hook(kernel: &Kernel) -> Hook {
     }
 }
 
-/// How the gate refuses a connection beyond the ceiling.
+/// Refusal of a connection beyond the ceiling by the gate.
 #[must_use]
 pub fn refusal(kernel: &Kernel) -> Refusal {
     match kernel.refusal {
@@ -29,7 +29,7 @@ pub fn refusal(kernel: &Kernel) -> Refusal {
     }
 }
 
-/// Which new connection has which rank.
+/// Ranks of new connections.
 #[must_use]
 pub fn ranks(kernel: &Kernel) -> Ranks {
     let tiers = &kernel.tiers;

@@ -43,7 +43,7 @@ use watchdog::Watchdog;
 
 /// Environment of one loop: where its samples come from and its plans go.
 pub trait Outlet<P: Planner> {
-    /// Why a plan could not be published.
+    /// Error of publishing a plan.
     type Error;
 
     /// The time.
@@ -83,7 +83,7 @@ pub trait Recorder<P: Planner>: Send {
 pub enum LoopEvent {
     /// The planner failed and starts again after `delay`.
     Restart {
-        /// How it failed.
+        /// Fault of the planner.
         fault: Fault,
         /// Zero at the first fault of a series.
         delay: Duration,
@@ -164,7 +164,7 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         new
     }
 
-    /// When the present planner was built, or the last one if there is none.
+    /// Time at which the present planner was built, or the last one if there is none.
     #[must_use]
     pub fn started_at(&self) -> Instant {
         self.started_at
@@ -200,7 +200,7 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         self.driver.as_ref().map(PlannerDriver::planner)
     }
 
-    /// When the planner, or the limit that decays without one, is next to be evaluated; `None` if never.
+    /// Time of the next evaluation of the planner, or of the limit that decays without one; `None` if never.
     #[must_use]
     pub fn next_plan_at(&self) -> Option<Instant> {
         self.driver.as_ref().map(PlannerDriver::next_plan_at).or(self.restart_at)

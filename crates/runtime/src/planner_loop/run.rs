@@ -11,7 +11,7 @@ pub trait Station {
 
     /// The clock of the gates.
     fn clock(&self) -> Clock;
-    /// When the next round is due. A station that rests says a later instant.
+    /// Time at which the next round is due. A station that rests says a later instant.
     fn due(&self, now: Instant) -> Instant;
     /// Resolves when a round is needed before it is due. By default it never does.
     fn woken(&self) -> impl Future<Output = ()> {

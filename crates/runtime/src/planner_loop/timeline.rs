@@ -1,4 +1,4 @@
-//! Whether the clock jumped between two rounds.
+//! Detection of clock jumps between two rounds.
 
 use flashweir_core::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! When a planner has failed, and when it may start again. No clock in here: times are arguments.
+//! Detection of failed planners, and the time at which one may start again. No clock in here: times are
+//! arguments.
 
 use flashweir_core::{Duration, Instant};
 use std::fmt;
@@ -16,7 +17,7 @@ const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The longest wait for a restart.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(32);
 
-/// How a planner failed.
+/// Fault of a planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It panicked, with this message.

@@ -122,7 +122,7 @@ impl MetricGroup for CacheFigures {
 }
 
 labels! {
-    /// How the cache answered a request.
+    /// Answer of the cache to a request.
     CacheAnswer, "how" {
         /// Fresh from the store.
         Hit => "hit",
@@ -137,7 +137,7 @@ labels! {
         /// With a response fetched for it, which is stored.
         Fetched => "fetched",
     }
-    /// Why a response was not stored.
+    /// Reason for which a response was not stored.
     CacheRefusal, "why" {
         /// It sets a cookie.
         SetCookie => "set_cookie",

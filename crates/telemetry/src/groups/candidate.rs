@@ -14,7 +14,7 @@ pub struct CandidateSlot(u8);
 /// Counts of one class since the last time.
 #[derive(Clone, Copy, Debug)]
 pub struct CandidateNews<'a> {
-    /// Which one.
+    /// Slot of the class.
     pub slot: CandidateSlot,
     /// Counts of the candidate's gate.
     pub counts: &'a ClassCounts,
@@ -40,7 +40,8 @@ pub(crate) struct CandidateFigures {
 }
 
 impl ControlMetrics {
-    /// Where this class of this service's candidate policy is counted, as [`class_slot`](Self::class_slot).
+    /// Slot of the counters of this class of this service's candidate policy, as
+    /// [`class_slot`](Self::class_slot).
     pub fn candidate_slot(&self, service: &str, class: &str) -> CandidateSlot {
         CandidateSlot(self.candidates.slot(service, class))
     }

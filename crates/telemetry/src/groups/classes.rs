@@ -71,7 +71,7 @@ pub(crate) struct ClassFigures {
 /// Counts and plan of one class since the last time.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassNews<'a> {
-    /// Which one.
+    /// Slot of the class.
     pub slot: ClassSlot,
     /// Its counts, of all gates together.
     pub counts: &'a ClassCounts,
@@ -81,12 +81,13 @@ pub struct ClassNews<'a> {
     pub usual_us: u32,
     /// Revenue of one request.
     pub revenue: f64,
-    /// Whether its queue stands: it is kept short, because it evens out nothing.
+    /// True if its queue stands: it is kept short, because it evens out nothing.
     pub queue_stands: bool,
 }
 
 impl ControlMetrics {
-    /// Where this class of this service is counted. Names from a configuration; the same names give the same slot.
+    /// Slot of the counters of this class of this service. Names from a configuration; the same names give
+    /// the same slot.
     pub fn class_slot(&self, service: &str, class: &str) -> ClassSlot {
         ClassSlot(self.classes.slot(service, class))
     }

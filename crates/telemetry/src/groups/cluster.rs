@@ -20,7 +20,7 @@ pub struct ClusterFigures {
     pub elsewhere: u32,
     /// Gateways that have shares.
     pub gateways: usize,
-    /// How long ago a share was last heard of, seconds; none before the first.
+    /// Age of the last share that was heard of, seconds; none before the first.
     pub silence_s: Option<f64>,
     /// By which plan this gateway acts.
     pub standing: &'static str,
@@ -93,7 +93,7 @@ const GAUGES: &[Row<ClusterFigures, Option<f64>>] = &[
 ];
 
 labels! {
-    /// How a report was taken.
+    /// Outcome of a report.
     ReportOutcome, "outcome" {
         /// It was counted.
         Counted => "counted",
@@ -109,7 +109,7 @@ labels! {
 }
 
 labels! {
-    /// How a broadcast was taken.
+    /// Outcome of a broadcast.
     BroadcastOutcome, "outcome" {
         /// It was put in force.
         New => "new",

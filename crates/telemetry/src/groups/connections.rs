@@ -77,7 +77,7 @@ fn difference(copies: &[&ConnectionMetrics], closed: Which, opened: Which) -> u6
 }
 
 labels! {
-    /// How a client's connection failed.
+    /// Kind of a failure of a client's connection.
     ConnectionFailure, "kind" {
         /// The TLS handshake failed.
         Tls => "tls",

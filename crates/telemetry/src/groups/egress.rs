@@ -9,7 +9,7 @@ use crate::histogram::{FINE_BOUNDS_NS, Histogram};
 use crate::label::{Label as _, labels};
 
 labels! {
-    /// Why the process got an answer of the sidecar's own.
+    /// Reason for which the process got an answer of the sidecar's own.
     EgressRefusal, "reason" {
         /// The node asked for less.
         Limit => "limit",
@@ -85,7 +85,7 @@ pub struct EgressTarget {
     pub offered_rps: f64,
     /// Age of the newest feedback, seconds; none before the first.
     pub feedback_age_s: Option<f64>,
-    /// How long requests were held back, seconds, over all nodes.
+    /// Time for which requests were held back, seconds, over all nodes.
     pub held_for_s: f64,
     /// Requests that wait.
     pub waiting: u64,

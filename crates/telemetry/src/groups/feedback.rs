@@ -89,7 +89,7 @@ const GAUGES: &[Row<FeedbackFigures, Option<f64>>] = &[
 ];
 
 labels! {
-    /// How a field of an upstream was taken.
+    /// Outcome of a field of an upstream.
     FieldOutcome, "outcome" {
         /// It was believed.
         New => "new",

@@ -44,7 +44,7 @@ impl ControlMetrics {
         }
     }
 
-    /// Whether flash-crowd refusals are only recorded.
+    /// Sets whether flash-crowd refusals are only recorded.
     pub fn set_shadow(&self, shadow: bool) {
         self.flash_crowd.shadow.store(shadow, Ordering::Relaxed);
     }

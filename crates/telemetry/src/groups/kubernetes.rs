@@ -34,7 +34,7 @@ pub struct PolicyFigures {
     pub desired: Option<u32>,
     /// Pods that are ready.
     pub ready: Option<u32>,
-    /// Whether it sets replicas.
+    /// True if it sets replicas.
     pub is_active: bool,
     /// Gateways that answered.
     pub gateways: Option<usize>,
@@ -47,12 +47,12 @@ pub struct PolicyFigures {
 }
 
 impl KubernetesMetrics {
-    /// Whether this copy leads.
+    /// Sets whether this copy leads.
     pub fn set_leading(&self, is_leading: bool) {
         self.is_leading.store(is_leading, Ordering::Relaxed);
     }
 
-    /// Whether the cluster was read at least once.
+    /// Returns whether the cluster was read at least once.
     #[must_use]
     pub fn has_read(&self) -> bool {
         self.readings.value(Outcome::Ok) > 0

@@ -8,7 +8,7 @@ use crate::group::{MetricGroup, Row, Scrape};
 /// A divided link. Replaced whole each period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkFigures {
-    /// Whether the classifier stands at the interface: not while that is gone.
+    /// True if the classifier stands at the interface: not while that is gone.
     pub is_attached: bool,
     /// Packets that arrived, and their bytes: offered = purged + refused + sent.
     pub offered_packets: u64,

@@ -86,13 +86,13 @@ pub struct WorkerMetrics {
     pub cache: CacheMetrics,
     /// Fair shares among clients.
     pub fairness: FairnessMetrics,
-    /// Where requests of a cluster of replicas went.
+    /// Destinations of the requests of a cluster of replicas.
     pub replication: ReplicationMetrics,
     /// Counts of each class of each service.
     pub classes: ClassTable,
-    /// How often each bound was met.
+    /// Number of times each bound was met.
     pub bound_hits: CounterSet<Bound>,
-    /// How often something made room in each table of bounded size.
+    /// Number of replacements in each table of bounded size.
     pub table_replacements: CounterSet<Table>,
 }
 

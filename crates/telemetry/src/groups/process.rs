@@ -36,9 +36,9 @@ impl MetricGroup for ProcessGroup {
         scrape.counter_set("state_writes", "Writes of the state file.", control, |c| &c.state_writes);
         let help = "Happenings worth a warning; most are counted, few are logged.";
         let count = |happening| self.warnings.value(happening);
-        let told = |happening: &Happening| self.happenings.contains(happening) || count(*happening) > 0;
-        let told: Vec<_> = Happening::ALL.iter().copied().filter(told).collect();
-        scrape.counters_by("warnings", help, &told, count);
+        let is_shown = |happening: &Happening| self.happenings.contains(happening) || count(*happening) > 0;
+        let shown: Vec<_> = Happening::ALL.iter().copied().filter(is_shown).collect();
+        scrape.counters_by("warnings", help, &shown, count);
         scrape.info("build", "The version that runs.", "version", self.version);
     }
 }
@@ -86,7 +86,7 @@ impl MetricGroup for WorkersGroup {
 }
 
 impl ControlMetrics {
-    /// Whether the gateway takes no new work.
+    /// Sets whether the gateway takes no new work.
     pub fn set_draining(&self, draining: bool) {
         self.draining.store(draining, Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ impl ControlMetrics {
 }
 
 labels! {
-    /// How something that may fail ended.
+    /// Outcome of an action that may fail.
     Outcome, "outcome" {
         /// Done.
         Ok => "ok",

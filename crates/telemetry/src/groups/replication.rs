@@ -97,7 +97,7 @@ impl MetricGroup for ReplicationFigures {
 }
 
 labels! {
-    /// Where a distributor or redirector sent a request.
+    /// Destination to which a distributor or redirector sent a request.
     RoutedTo, "to" {
         /// Passed on to a replica or redirector.
         Target => "target",

@@ -80,7 +80,7 @@ fn in_flight(copies: &[&RequestMetrics]) -> u64 {
 }
 
 labels! {
-    /// Where a caller's deadline was read.
+    /// Source of a caller's deadline.
     CallerDeadline, "source" {
         /// `Flashweir-Deadline`.
         Field => "field",
@@ -94,7 +94,7 @@ labels! {
 }
 
 labels! {
-    /// Why a request was answered 4xx by the gateway itself.
+    /// Kind of a request that the gateway itself answered 4xx.
     BadRequest, "kind" {
         /// Ambiguous or malformed framing (request smuggling): 400 and close.
         Framing => "framing",

@@ -92,7 +92,7 @@ labels! {
         /// Not passed on: more than 16 KiB waited, or its head is not fit.
         Dropped => "dropped",
     }
-    /// Why a finished response says nothing about quality.
+    /// Kind of a finished response that says nothing about quality.
     Unmeasured, "kind" {
         /// No body: HEAD, 204, 304.
         Empty => "empty",

@@ -41,7 +41,7 @@ fn open(copies: &[&UploadMetrics], ended: Which, begun: Which) -> f64 {
 }
 
 labels! {
-    /// Why an upload was cut.
+    /// Bound for which an upload was cut.
     UploadCut, "bound" {
         /// Too many bodies are waited for.
         Gathered => "gathered",

@@ -62,7 +62,7 @@ const REPORTED: &[CounterRow<UpstreamMetrics>] = &[
     }),
 ];
 
-/// Whether one upstream is in use.
+/// State of one upstream: in use or not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpstreamHealth {
     /// The service it is of.
@@ -71,11 +71,11 @@ pub struct UpstreamHealth {
     pub place: usize,
     /// It gets requests; false while it is left out.
     pub is_in_use: bool,
-    /// How much of the load it should get beside the others; 1 for an ordinary server.
+    /// Share of the load that it should get beside the others; 1 for an ordinary server.
     pub share_ratio: f64,
 }
 
-/// How often upstreams of one service were left out, and returned.
+/// Counts of upstreams of one service left out, and returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamChanges {
     /// The service.
@@ -96,7 +96,7 @@ pub(crate) struct UpstreamsInUse {
 }
 
 impl ControlMetrics {
-    /// Which upstreams are in use, and how often that changed.
+    /// Publishes the upstreams in use, and the counts of changes.
     pub fn publish_upstreams(&self, health: Vec<UpstreamHealth>, changes: Vec<UpstreamChanges>) {
         // Replaced whole, so a writer that panicked leaves nothing half-written.
         *self.upstreams_in_use.known.lock().unwrap_or_else(PoisonError::into_inner) = (health, changes);
@@ -165,7 +165,7 @@ impl MetricGroup for UpstreamsInUse {
 }
 
 labels! {
-    /// How an exchange with an upstream failed.
+    /// Kind of a failed exchange with an upstream.
     UpstreamFailure, "kind" {
         /// No connection: refused, unreachable, name not found.
         Connect => "connect",
@@ -186,14 +186,14 @@ labels! {
         /// No upstream could be tried.
         NoUpstream => "no_upstream",
     }
-    /// Why a request was not sent once more.
+    /// Bound for which a request was not sent once more.
     RepeatDenied, "bound" {
         /// Repeats had reached 20, and a fifth of the upstream's requests, in some ten seconds.
         Budget => "budget",
         /// Its head is longer than 16 KiB.
         HeadTooLong => "head_too_long",
     }
-    /// How a probe of an upstream ended.
+    /// Result of a probe of an upstream.
     ProbeResult, "result" {
         /// It is there: connected to, or answered as expected.
         Passed => "passed",

@@ -1,4 +1,4 @@
-//! Why load is as it is.
+//! Cause of the present load.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

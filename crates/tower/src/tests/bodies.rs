@@ -1,4 +1,5 @@
-//! When a response's place is free: at its end, while its client is slow, at once for event streams, and after errors.
+//! Times at which a response's place is free: at its end, while its client is slow, at once for event
+//! streams, and after errors.
 
 use crate::{AdmissionLayer, AdmittedBody};
 use bytes::Bytes;

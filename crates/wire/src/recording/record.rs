@@ -4,14 +4,14 @@ use crate::field::Field;
 use flashweir_admission::{flash_crowd, sentry};
 use flashweir_core::{Hasher64, Instant};
 
-/// Which planner of a recording.
+/// Planner of a recording, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream(pub u16);
 
 /// Event of one planner at one time.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// When.
+    /// Time of the record.
     pub at: Instant,
     /// To which planner.
     pub stream: Stream,
@@ -54,8 +54,8 @@ pub enum Planned {
     Sentry(sentry::Policy),
 }
 
-/// Tells plans that differ in any bit from each other, but for one in 2³². A planner that parts goes on parting, and once a
-/// second its plan is compared whole.
+/// Hash of a plan: plans that differ in any bit have the same one with a chance of 2⁻³². A planner that differs once goes on
+/// differing, and once a second its plan is compared whole.
 pub(crate) fn fingerprint<P: Field>(plan: &P) -> u32 {
     let mut bytes = Vec::new();
     plan.put(None, &mut bytes);
@@ -63,7 +63,7 @@ pub(crate) fn fingerprint<P: Field>(plan: &P) -> u32 {
     Hasher64::new(0, 0).hash(&[&bytes]) as u32
 }
 
-/// Whether two plans order the same, by the same rule.
+/// Returns whether two plans order the same, by the same rule.
 pub(crate) fn orders_same(one: &flash_crowd::Plan, other: &flash_crowd::Plan) -> bool {
     let why =
         |plan: &flash_crowd::Plan| (plan.explanation.mode, plan.explanation.cause, plan.explanation.rule);

@@ -24,7 +24,7 @@ struct Last {
     flash_crowd_plan: Option<flash_crowd::Plan>,
     sentry_sample: Option<sentry::Sample>,
     sentry_plan: Option<sentry::Plan>,
-    /// When the last whole plan was written.
+    /// Time at which the last whole plan was written.
     whole_at: Instant,
 }
 

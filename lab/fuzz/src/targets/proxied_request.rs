@@ -75,7 +75,7 @@ async fn compare(cut: usize, bytes: &[u8]) {
     assert!(arrived.len() as u64 <= *counted.borrow(), "more arrived than was sent on");
 }
 
-/// Whether the client asks for the end of its connection before its last request.
+/// Returns whether the client asks for the end of its connection before its last request.
 fn closes(sent: &[Message]) -> bool {
     let asks = |message: &Message| {
         message.start.ends_with("HTTP/1.0")

@@ -24,7 +24,7 @@ use std::time::Duration;
 pub(crate) struct Options {
     /// Draws when people arrive and from where.
     pub(crate) seed: u64,
-    /// Where the report goes.
+    /// Directory of the report.
     pub(crate) out: PathBuf,
     /// Print the numbers alone.
     pub(crate) json: bool,

@@ -13,11 +13,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a child may take until it answers.
+/// Time within which a child has to answer.
 const START_WITHIN: Duration = Duration::from_secs(10);
-/// Where the demo's gateway keeps what it learned, in the demo's own directory.
+/// State file of the demo's gateway, in the demo's own directory.
 const STATE_FILE: &str = "gateway-baseline.json";
-/// How long a child may take to end its own children.
+/// Time within which a child has to end its own children.
 const OBEYS_WITHIN: Duration = Duration::from_secs(5);
 /// Processor time of a request to an origin that only waits, milliseconds.
 const HARDLY_ANY_MS: &str = "0.01";
@@ -67,7 +67,7 @@ impl Family {
     }
 }
 
-/// How a child is ended.
+/// Way to end a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Killed,
@@ -139,7 +139,7 @@ impl Origin {
         format!("http://{}/work", self.address)
     }
 
-    /// Where it listens.
+    /// Listening address.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
@@ -246,7 +246,7 @@ impl Gateway {
         format!("http://{}", self.address)
     }
 
-    /// Where it listens.
+    /// Listening address.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
@@ -260,7 +260,7 @@ impl Gateway {
 /// A running `flashweir egress`, the sidecar of the caller; ended when dropped.
 pub(crate) struct Sidecar {
     _process: Process,
-    /// Where it takes requests.
+    /// Address for requests.
     pub(crate) address: SocketAddr,
     /// Address of its status.
     pub(crate) admin: SocketAddr,
@@ -288,7 +288,7 @@ impl Sidecar {
 /// A running `flashweir control`; it and the copies that it started are ended when it is dropped.
 pub(crate) struct Controller {
     _process: Process,
-    /// Where it answers `/metrics`.
+    /// Address of `/metrics`.
     pub(crate) listen: SocketAddr,
 }
 
@@ -322,7 +322,7 @@ struct Process {
 /// Name and log of a child, for people.
 struct Name {
     role: &'static str,
-    /// Where its stderr goes: not to the terminal, which the live view has.
+    /// File of its stderr: not to the terminal, which the live view has.
     log: PathBuf,
 }
 

@@ -4,11 +4,11 @@ use flashweir_workload::{ArrivalProcess, ProfileError, RateProfile, crowd};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How long traffic is quiet before the crowd: enough to learn what normal looks like.
+/// Quiet time before the crowd: enough to learn the normal load.
 pub(crate) const QUIET: Duration = Duration::from_secs(6);
 /// The World Cup evening, squeezed into this long.
 const EVENING: Duration = Duration::from_secs(28);
-/// How long traffic is quiet after it: enough to see the limit go away.
+/// Quiet time after the crowd: enough to see the limit go away.
 const TAIL: Duration = Duration::from_secs(6);
 /// A rise of the scheduled rate above the capacity counts as the crowd's beginning if it lasts this long.
 const FOR_GOOD: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const FOR_GOOD: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Crowd {
     profile: RateProfile,
-    /// When each person arrives, from the start of the run.
+    /// Arrival time of each client, from the start of the run.
     pub(crate) schedule: Vec<Duration>,
     /// While the scheduled rate exceeds the capacity; `None` if it never does for long.
     pub(crate) overload: Option<Range<Duration>>,
@@ -42,7 +42,7 @@ impl Crowd {
         Ok(Self { profile, schedule, overload })
     }
 
-    /// How long the whole lasts.
+    /// Length of the whole run.
     pub(crate) fn length(&self) -> Duration {
         self.profile.length()
     }

@@ -33,7 +33,7 @@ use useful::OriginWatch;
 use view::{Frame, View, Wish};
 use watch::Watch;
 
-/// How long people wait before they give up.
+/// Client timeout.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Answers within this time are goodput.
 const TARGET: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ pub(crate) const PROTECTED: &str = "with Flashweir";
 pub(crate) struct Options {
     /// Draws when people arrive and from where.
     pub(crate) seed: u64,
-    /// Where the report goes.
+    /// Directory of the report.
     pub(crate) out: PathBuf,
     /// Print the numbers alone.
     pub(crate) json: bool,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(crate) struct Choices {
     /// Draws when people arrive and from where.
     pub(crate) seed: u64,
-    /// Where the numbers and the children's logs go.
+    /// Directory of the numbers and of the children's logs.
     pub(crate) out: PathBuf,
     /// Print the numbers as JSON.
     pub(crate) json: bool,

@@ -56,7 +56,7 @@ struct Course {
     refused_until_s: Option<f64>,
     /// Most servers that served at once.
     servers_most: u32,
-    /// When the first server went, after the crowd's end.
+    /// Time from the crowd's end until the first server was released.
     released_after_s: Option<f64>,
     /// Servers at the end.
     servers_last: u32,

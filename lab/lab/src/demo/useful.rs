@@ -22,7 +22,7 @@ pub(crate) struct OriginTime {
     pub(crate) page_ms_before: Option<f64>,
     /// The same while the crowd was there.
     pub(crate) page_ms_during: Option<f64>,
-    /// Why there is no `useful`, if so.
+    /// Reason for a missing `useful`.
     pub(crate) useful_not_measured: Option<String>,
 }
 
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_says_why() {
-        let nobody = Meter::new(u32::MAX, ([127, 0, 0, 1], 9).into());
-        let fits = OriginWatch::new(nobody.clone(), None).finish();
+        let unreachable = Meter::new(u32::MAX, ([127, 0, 0, 1], 9).into());
+        let fits = OriginWatch::new(unreachable.clone(), None).finish();
         assert!(fits.note("with Flashweir").unwrap().contains("never exceeded the capacity"));
-        let mut watch = OriginWatch::new(nobody, Some(&(Duration::ZERO..Duration::from_secs(1))));
+        let mut watch = OriginWatch::new(unreachable, Some(&(Duration::ZERO..Duration::from_secs(1))));
         watch.look(Duration::ZERO, 0);
         let gone = watch.finish();
         assert_eq!(gone.useful, None);

@@ -6,11 +6,11 @@ use std::time::Duration;
 /// One look at the gateway's status.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sighting {
-    /// When, on the run's clock (zero when the first person was due).
+    /// Time on the run's clock (zero when the first client was due).
     pub(crate) at: Duration,
     /// `full` while the sentry turns some away, `alarm` or `probe` while the crowd detector limits; otherwise `normal`.
     pub(crate) mode: String,
-    /// Why load looks as it does: `calm`, `popular`, ...
+    /// Cause of the load, as the gateway names it: `calm`, `popular`, ...
     pub(crate) cause: String,
     /// Requests at the origin at most.
     pub(crate) limit: Option<u64>,

@@ -18,7 +18,7 @@ const WAITING: &str = "/services/0/sentry/waiting";
 /// Requests refused so far.
 const SHED: &str = "/requests/shed";
 
-/// How exact the demo's delays are.
+/// Interval between two looks: the resolution of the demo's delays.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A status that takes longer is given up; the next look comes soon.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ struct Seen {
 pub(crate) struct State {
     /// `full` while some are turned away, or the crowd detector's alarm; otherwise `normal`.
     pub(crate) mode: String,
-    /// Why load looks as it does.
+    /// Cause of the load, as the gateway names it.
     pub(crate) cause: String,
     /// Requests at the origin at most.
     pub(crate) limit: Option<u64>,

@@ -12,7 +12,7 @@ pub struct Crowd {
     crowd: RateProfile,
 }
 
-/// How long a stretch of a run is, and how many people come in it.
+/// Stretch of a run: its length and its number of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretched {
     pub(crate) length: Duration,

@@ -38,7 +38,7 @@ struct Half {
     behind_id: &'static str,
     subjects: Vec<Subject>,
     figures_named: fn(&str) -> [String; 2],
-    /// Whether it names what is measured elsewhere.
+    /// True if it names what is measured elsewhere.
     names_elsewhere: bool,
 }
 
@@ -121,11 +121,12 @@ impl Half {
             parts.insert(subject.id, Part { verdict: finding.verdict.to_string(), section });
         }
         let mut out = String::from(self.head);
-        let told = || self.subjects.iter().filter_map(|subject| Some((subject, parts.get(subject.id)?)));
-        let summary = Summary::of_texts(told().map(|(_, part)| part.verdict.as_str()));
+        let known_parts =
+            || self.subjects.iter().filter_map(|subject| Some((subject, parts.get(subject.id)?)));
+        let summary = Summary::of_texts(known_parts().map(|(_, part)| part.verdict.as_str()));
         // Writing to a string cannot fail, here and below.
         let _ = write!(out, "\n**{summary}.**\n\n{TABLE_HEAD}");
-        for (Subject { id, title, .. }, part) in told() {
+        for (Subject { id, title, .. }, part) in known_parts() {
             let (anchor, verdict) = (self.anchor(id), &part.verdict);
             let _ = writeln!(out, "| [{id}](#{anchor}) | {title} | {} | {verdict} |", part.values_met());
         }
@@ -133,7 +134,7 @@ impl Half {
             let (id, title, command) = (elsewhere.id, elsewhere.title, elsewhere.command);
             let _ = writeln!(out, "| {id} | {title} | – | measured: `{command}` |");
         }
-        told().for_each(|(_, part)| out.push_str(&part.section));
+        known_parts().for_each(|(_, part)| out.push_str(&part.section));
         out
     }
 

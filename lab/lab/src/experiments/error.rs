@@ -24,7 +24,7 @@ pub enum ExperimentError {
     /// Lengths, seeds or threads that make no run.
     #[error("{what} is {value}; expected {expected}")]
     Option {
-        /// Which option.
+        /// Name of the option.
         what: &'static str,
         /// The value given.
         value: String,

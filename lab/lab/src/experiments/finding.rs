@@ -14,7 +14,7 @@ pub struct Finding {
     pub shapes: Vec<Shape>,
     /// Verdict of the rules on them.
     pub verdict: Verdict,
-    /// How the runs differ from the paper's: what was chosen, compressed or left out.
+    /// Differences between the runs and the paper's: choices, compressions and omissions.
     pub notes: Vec<String>,
     /// The numbers behind the chart, as CSV.
     pub csv: String,
@@ -31,11 +31,11 @@ pub struct Row {
     pub paper: Option<f64>,
     /// Ours, by mode, over the seeds.
     pub ours: BTreeMap<String, Spread>,
-    /// How ours is judged.
+    /// Rule by which our value is judged.
     pub rule: Rule,
 }
 
-/// How a row is judged.
+/// Rule by which a row is judged.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// With every seed this mode lies within this part of the paper's value (0.1: a tenth up or down).
@@ -53,7 +53,7 @@ pub enum Rule {
         by: f64,
     },
     /// Shown, not judged: the reason is in the notes.
-    Told,
+    Reported,
 }
 
 /// One condition on the shape of a result. It holds if each of its criteria holds with every seed.
@@ -74,7 +74,7 @@ pub enum Verdict {
     SameShape,
     /// At least one condition on the shape does not hold.
     Differs {
-        /// Which.
+        /// Names of these conditions.
         why: String,
     },
 }
@@ -100,13 +100,14 @@ pub(crate) enum Claim {
 }
 
 impl Row {
-    /// Whether a judged row is within its tolerance with every seed; none for those that are only shown.
+    /// Returns whether a judged row is within its tolerance with every seed; none for those that are only
+    /// shown.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
         let (mode, tolerance) = match &self.rule {
             Rule::Within { mode, part } => (mode, part * self.paper?.abs()),
             Rule::Near { mode, by } => (mode, *by),
-            Rule::Told => return None,
+            Rule::Reported => return None,
         };
         let is_near = |ours: f64| self.paper.is_some_and(|paper| (ours - paper).abs() <= tolerance);
         let ours = self.ours.get(mode).filter(|spread| spread.missing == 0);
@@ -180,7 +181,7 @@ impl Shape {
         Self { what: what.into(), criteria: criteria.into_iter().collect() }
     }
 
-    /// Whether it holds with every seed.
+    /// Returns whether it holds with every seed.
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.criteria.is_empty() && self.criteria.iter().all(Criterion::holds)
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(Verdict::of(&[within(91.0)], &good, Claim::Values), Verdict::Matches);
         assert_eq!(Verdict::of(&[within(91.0)], &good, Claim::Shape), Verdict::SameShape);
         assert_eq!(Verdict::of(&[within(89.0)], &good, Claim::Values), Verdict::SameShape);
-        assert_eq!(Verdict::of(&[row(&[100.0], Rule::Told)], &good, Claim::Values), Verdict::SameShape);
+        assert_eq!(Verdict::of(&[row(&[100.0], Rule::Reported)], &good, Claim::Values), Verdict::SameShape);
         let differs = Verdict::of(&[within(100.0)], &bad, Claim::Values);
         assert_eq!(differs.to_string(), "differs: not so: falls");
         let absent = row(&[100.0], Rule::Near { mode: "other".into(), by: 5.0 });

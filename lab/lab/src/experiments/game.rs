@@ -133,19 +133,23 @@ impl Log {
         let mut log = Self { stamps: Vec::new(), requests: Vec::new(), last_line: 1 };
         let mut has_header = false;
         for (line, text) in (1..).zip(text.lines()) {
-            let told = |problem| LogError { line, problem };
+            let problem_at = |problem| LogError { line, problem };
             let fields: Vec<&str> = text.split(',').map(str::trim).collect();
             if !has_header {
                 if text.starts_with('#') {
                     continue;
                 }
                 if fields != HEADER {
-                    return Err(told(format!("\"{}\" is not the header {}", short(text), HEADER.join(","))));
+                    return Err(problem_at(format!(
+                        "\"{}\" is not the header {}",
+                        short(text),
+                        HEADER.join(",")
+                    )));
                 }
                 (has_header, log.last_line) = (true, line);
                 continue;
             }
-            log.take(&fields).map_err(told)?;
+            log.take(&fields).map_err(problem_at)?;
             log.last_line = line;
         }
         Ok(log)
@@ -178,8 +182,8 @@ impl Log {
 
 const MINUTES_OF_DAY: u32 = 24 * 60;
 
-/// Which minute of its day this is: `1998-06-10T15:30:00Z` is number 930. The date is left alone, as consecutive minutes
-/// lead through consecutive days.
+/// Minute of the day of a time stamp: `1998-06-10T15:30:00Z` is minute 930. The date is left alone, as
+/// consecutive minutes lead through consecutive days.
 fn minute_of_day(stamp: &str) -> Option<u32> {
     let (date, time) = stamp.split_once('T')?;
     let digits = |text: &str, many| text.len() == many && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -304,8 +308,8 @@ mod tests {
             "line 81: the log ends, and goes from 2400 s before 1998-06-10T15:30:00Z (kick-off) to 2400 s after it; \
              expected 1000 s and 3000 s at least"
         );
-        let nobody = log(requests().map(|requests| if requests < 600 { 0 } else { requests }));
-        assert_eq!(error(&nobody), "line 42: nobody came before kick-off here, or after it");
+        let no_arrivals = log(requests().map(|requests| if requests < 600 { 0 } else { requests }));
+        assert_eq!(error(&no_arrivals), "line 42: no_arrivals came before kick-off here, or after it");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Laboratory {
     progress: fn(Progress),
 }
 
-/// How far the runs are that an experiment is waiting for.
+/// Progress of the runs that an experiment is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Runs that are over.
@@ -56,7 +56,7 @@ impl Laboratory {
         Self { progress, ..self }
     }
 
-    /// How much is run.
+    /// Options of the experiments.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options

@@ -1,8 +1,8 @@
-//! How much is run, and which crowd comes.
+//! Options of the experiments: seeds, threads, lengths and crowds.
 
 use crate::experiments::{Crowd, ExperimentError, OPENING_MATCH, SEMI_FINAL};
 
-/// How much is run, and which crowd comes.
+/// Options of the experiments: seeds, threads, lengths and crowds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The first seed; the others follow.

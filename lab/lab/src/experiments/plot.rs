@@ -12,7 +12,7 @@ pub(crate) struct Plot {
     pub(crate) y_label: &'static str,
     /// Names and points, x ascending.
     pub(crate) lines: Vec<(String, Vec<Point>)>,
-    /// When the crowd comes, where x is time.
+    /// Onset of the crowd, where x is time.
     pub(crate) onset: Option<f64>,
 }
 

@@ -122,12 +122,12 @@ impl SeedValues {
         self.between(one, other)
     }
 
-    /// How much more than 1, percent; of a ratio.
+    /// Excess of a ratio over 1, percent.
     pub(crate) fn gain_percent(&self) -> Self {
         self.map(|ratio| (ratio - 1.0) * 100.0)
     }
 
-    /// How much less than 1, percent; of a ratio.
+    /// Shortfall of a ratio below 1, percent.
     pub(crate) fn fall_percent(&self) -> Self {
         self.map(|ratio| (1.0 - ratio) * 100.0)
     }
@@ -172,7 +172,7 @@ impl Bound {
         }
     }
 
-    /// How far a value is inside; below zero outside.
+    /// Distance of a value from the bound: positive inside, negative outside.
     fn margin(self, value: f64) -> f64 {
         match self {
             Self::AtMost(bound) | Self::Below(bound) => bound - value,
@@ -200,7 +200,7 @@ impl Criterion {
         Self { quantity: quantity.into(), ..self }
     }
 
-    /// Whether it holds with every seed, of which there is one at least.
+    /// Returns whether it holds with every seed, of which there is one at least.
     #[must_use]
     pub fn holds(&self) -> bool {
         let mut values = self.values.0.values();

@@ -90,7 +90,7 @@ impl Scope {
 }
 
 impl Range {
-    /// Whether the value lies in it; no number does not.
+    /// Returns whether the value lies in it; no number does not.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.0.iter().all(|(operator, bound)| operator.holds(value, *bound))
@@ -220,7 +220,7 @@ impl Names<'_> {
 fn one(key: &str, name: &str, scope: Scope, value: &Value) -> Result<Accepted, Problem> {
     let statistic = statistic(name).map_err(|said| Problem::new(key, said))?;
     if !statistic.is_of(&scope) {
-        return wrong(key, format!("{name} is not told of {}, but of {}", scope.kind(), statistic.told_of()));
+        return wrong(key, format!("{name} is not told of {}, but of {}", scope.kind(), statistic.scopes()));
     }
     let Value::String(text) = value else {
         return wrong(key, "expected a range in quotes, like \">= 0.9\"");

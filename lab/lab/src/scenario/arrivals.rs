@@ -1,4 +1,4 @@
-//! When people come, from what was written.
+//! Arrival processes, from what a scenario file says.
 
 use crate::scenario::file::{ArrivalsFile, Spread};
 use crate::scenario::problem::{Problem, within, wrong};
@@ -167,18 +167,18 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Reads a table of counts. Empty lines between counts are refused: what is missing must not close up.
 fn counted(key: &str, path: &Path, column: &str, bin: Duration) -> Result<RateProfile, Problem> {
-    let told = |what: &dyn std::fmt::Display| Problem::new(key, format!("{}: {what}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| told(&error))?.len();
+    let problem = |what: &dyn std::fmt::Display| Problem::new(key, format!("{}: {what}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| problem(&error))?.len();
     if size > SCENARIO_TABLE_BYTES {
-        return Err(told(&format!("more than {SCENARIO_TABLE_BYTES} bytes")));
+        return Err(problem(&format!("more than {SCENARIO_TABLE_BYTES} bytes")));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| problem(&error))?;
     if let Some(line) = hole(&text) {
-        return Err(told(&format!(
+        return Err(problem(&format!(
             "line {line} is empty: the table has a hole, expected a count for each stretch"
         )));
     }
-    read_profile(text.as_bytes(), &Column::parse(column), bin).map_err(|error| told(&error))
+    read_profile(text.as_bytes(), &Column::parse(column), bin).map_err(|error| problem(&error))
 }
 
 /// The first empty line (from 1) with something on both sides.

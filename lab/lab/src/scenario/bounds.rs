@@ -1,4 +1,4 @@
-//! Whether a run fits into memory: checked before it begins.
+//! Check that a run fits into memory, made before it begins.
 
 use crate::scenario::problem::{Problem, wrong};
 use flashweir_core::limits::{SCENARIO_MEMORY_BYTES, SIM_PACKETS, SIM_PEOPLE, SIM_PLANS};

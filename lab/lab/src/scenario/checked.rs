@@ -44,9 +44,9 @@ pub struct Window {
     pub name: String,
     /// The bins of the series within it.
     pub bins: Range<usize>,
-    /// When it begins, from the start of the run.
+    /// Beginning, from the start of the run.
     pub from: Duration,
-    /// When it ends.
+    /// End, from the start of the run.
     pub to: Duration,
 }
 
@@ -186,7 +186,7 @@ impl Scenario {
         self.packets().into_iter().flat_map(|packets| &packets.datagrams).map(|source| source.name.as_str())
     }
 
-    /// How long people come.
+    /// Length of the arrivals.
     #[must_use]
     pub fn length(&self) -> Duration {
         self.run.schedule.length()

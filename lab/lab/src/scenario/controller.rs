@@ -72,12 +72,12 @@ impl ControllerFile {
 }
 
 impl ControllerMode {
-    /// Whether fairness among clients is one of its rules.
+    /// Returns whether fairness among clients is one of its rules.
     pub(crate) fn compares_clients(self) -> bool {
         self == Self::Default
     }
 
-    /// Which rules decide about flash crowds.
+    /// Rules that decide about flash crowds.
     pub(crate) fn flash_crowd(self) -> FlashCrowdMode {
         match self {
             Self::Repaired | Self::Default => FlashCrowdMode::Repaired,

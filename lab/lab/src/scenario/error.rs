@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why there is no [`Scenario`](crate::scenario::Scenario).
+/// Reason for a missing [`Scenario`](crate::scenario::Scenario).
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file cannot be read at all.

@@ -48,7 +48,7 @@ pub(crate) struct File {
     pub(crate) accept: toml::Table,
 }
 
-/// When people come.
+/// Arrivals of people.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArrivalsFile {
@@ -73,7 +73,7 @@ pub(crate) struct ArrivalsFile {
     pub(crate) gap: Option<Text<Time>>,
 }
 
-/// How people fall at a rate.
+/// Spread of arrivals at a rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Spread {
@@ -132,7 +132,7 @@ pub(crate) struct SignsFile {
     pub(crate) tls: bool,
 }
 
-/// How clients behave.
+/// Behaviour of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SignsOf {
@@ -162,7 +162,7 @@ pub(crate) struct ServerFile {
     pub(crate) memory: Option<MemoryFile>,
 }
 
-/// How the processors are shared.
+/// Scheduling of the processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ServerKind {
@@ -263,7 +263,7 @@ impl Policing {
     }
 }
 
-/// Which rules let people in.
+/// Rules that admit requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ControllerMode {

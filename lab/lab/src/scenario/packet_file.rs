@@ -49,7 +49,7 @@ pub(crate) enum DisciplineName {
     Purge,
 }
 
-/// Where the people of a class sit.
+/// Hosts of the clients of a class.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientsFile {
@@ -83,7 +83,7 @@ pub(crate) struct DatagramsFile {
     pub(crate) during: Option<Text<Stretch>>,
 }
 
-/// Which TCP both ends of every connection have.
+/// TCP variant of both ends of every connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) enum TcpName {
     #[default]
@@ -93,7 +93,7 @@ pub(crate) enum TcpName {
     Of2003,
 }
 
-/// Where the controller stands.
+/// Position of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Place {

@@ -86,7 +86,7 @@ impl ControllerFile {
         }
     }
 
-    /// Which classes are limited: those named, or all whose requests the router sees.
+    /// Limited classes: those named, or all whose requests the router sees.
     fn guarded(
         &self,
         network: &PacketNetwork,

@@ -9,7 +9,7 @@ use flashweir_core::{Duration, Rate};
 use flashweir_sim::request::SentryPolicy;
 use std::sync::Arc;
 
-/// Which class of the policy each class is of: its own, or that of the class it names.
+/// Policy class of each class: its own, or that of the class it names.
 pub(crate) fn policy_classes(classes: &[ClassFile]) -> Result<Vec<u8>, Problem> {
     let own: Vec<&str> = owners(classes).map(|class| class.name.as_str()).collect();
     let place = |(index, class): (usize, &ClassFile)| {

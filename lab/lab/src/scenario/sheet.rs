@@ -21,13 +21,13 @@ pub struct Sheet {
 pub struct Line {
     /// Scope of the value.
     pub scope: Scope,
-    /// Which it is.
+    /// Statistic of this line.
     pub statistic: &'static Statistic,
     /// Its value in each run; `None` where there was nothing to measure.
     pub values: Vec<Option<f64>>,
     /// Over all runs; `None` if any had nothing to measure.
     pub summary: Option<Summary>,
-    /// Where its mean has to lie.
+    /// Range in which its mean has to lie.
     pub accepted: Option<Range>,
 }
 
@@ -49,7 +49,7 @@ impl Sheet {
         Self { lines }
     }
 
-    /// Whether every range is met.
+    /// Returns whether every range is met.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.lines.iter().all(|line| line.is_ok() != Some(false))
@@ -62,7 +62,8 @@ impl Sheet {
 }
 
 impl Line {
-    /// Whether the mean lies in the accepted range, if there is one. A mean that could not be measured does not.
+    /// Returns whether the mean lies in the accepted range, if there is one. A mean that could not be
+    /// measured does not.
     #[must_use]
     pub fn is_ok(&self) -> Option<bool> {
         let range = self.accepted.as_ref()?;
@@ -96,8 +97,8 @@ fn parts(scenario: &Scenario) -> Vec<Scope> {
 fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> {
     let values: Vec<Vec<Option<f64>>> =
         outcomes.iter().map(|outcome| values(scenario, outcome, scope)).collect();
-    let told = STATISTICS.iter().enumerate().filter(|(_, statistic)| statistic.is_of(scope));
-    let told = told.map(|(place, statistic)| {
+    let lines = STATISTICS.iter().enumerate().filter(|(_, statistic)| statistic.is_of(scope));
+    let lines = lines.map(|(place, statistic)| {
         let values: Vec<Option<f64>> = values.iter().map(|of_run| of_run[place]).collect();
         let measured: Option<Vec<f64>> = values.iter().copied().collect();
         let accepted = scenario.accepted().iter();
@@ -113,7 +114,7 @@ fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> 
     });
     // Statistics of a router are left out where there is none, unless a range asks for one.
     let has_router = scenario.has_router();
-    told.filter(|line| has_router || line.accepted.is_some() || !line.statistic.needs_router()).collect()
+    lines.filter(|line| has_router || line.accepted.is_some() || !line.statistic.needs_router()).collect()
 }
 
 /// The values of all statistics of one run, in their order; those without a value in the scope are none.

@@ -245,7 +245,7 @@ impl Statistic {
         STATISTICS
     }
 
-    /// Whether it exists in this scope.
+    /// Returns whether it exists in this scope.
     pub(crate) fn is_of(&self, scope: &Scope) -> bool {
         use Reach::{All, Datagrams, Links, NotClasses, NotWindows, Router, Transfers};
         match scope {
@@ -260,7 +260,7 @@ impl Statistic {
     }
 
     /// The scopes in which it exists, for messages.
-    pub(crate) fn told_of(&self) -> &'static str {
+    pub(crate) fn scopes(&self) -> &'static str {
         match self.reach {
             Reach::All => "runs, windows and classes",
             Reach::NotWindows => "runs and classes",
@@ -272,7 +272,7 @@ impl Statistic {
         }
     }
 
-    /// Whether there is nothing to tell without a router.
+    /// Returns whether there is nothing to tell without a router.
     pub(crate) fn needs_router(&self) -> bool {
         self.reach == Reach::Router
     }

@@ -1,4 +1,4 @@
-//! How much processor time a request needs, as it is written.
+//! Processor time of a request, as a scenario file says it.
 
 use crate::scenario::text::Time;
 use flashweir_sim::request::Work;

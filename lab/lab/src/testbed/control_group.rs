@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where control groups are: a directory for each controller in version 1, one for all in version 2.
+/// Root of the control groups: a directory for each controller in version 1, one for all in version 2.
 const GROUPS: &str = "/sys/fs/cgroup";
-/// Where block devices are, by their numbers.
+/// Directory of block devices, by their numbers.
 const DEVICES: &str = "/sys/dev/block";
 
 /// A group, removed when dropped.

@@ -2,7 +2,7 @@
 
 use super::instruments::KernelBooks;
 use super::network::{FAR, Network, ROUTER, TARGET};
-use super::protection::Deeds;
+use super::protection::ProtectionRecord;
 use anyhow::Context as _;
 use flashweir_core::{Duration, Rate};
 use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
@@ -67,7 +67,7 @@ impl Gate {
     }
 
     /// Looks at the server and says that it lives, until `over`.
-    pub(super) fn act(mut self, over: &AtomicBool) -> anyhow::Result<Deeds> {
+    pub(super) fn act(mut self, over: &AtomicBool) -> anyhow::Result<ProtectionRecord> {
         let mut discards = false;
         while !over.load(Ordering::Relaxed) {
             if let Some((threshold, server)) = &self.threshold {
@@ -82,6 +82,6 @@ impl Gate {
             self.gate.beat()?;
             park_timeout(LOOK_EVERY);
         }
-        Ok(Deeds::default())
+        Ok(ProtectionRecord::default())
     }
 }

@@ -26,9 +26,9 @@ const BURST_BYTES: u32 = 2 * 1_514;
 #[derive(Debug)]
 pub(super) struct Network {
     pub(super) testbed: Testbed,
-    /// Where the server listens.
+    /// Listening address of the server.
     pub(super) target: SocketAddr,
-    /// Where the server beside it does.
+    /// Listening address of the server beside it.
     pub(super) neighbour: Option<SocketAddr>,
     /// The crowd's clients.
     #[cfg_attr(
@@ -46,7 +46,7 @@ pub(super) struct Network {
 
 impl Network {
     pub(super) fn build(scene: &Scene) -> Result<Self, TestbedError> {
-        let has_guests = scene.beside != Beside::Nobody;
+        let has_guests = scene.beside != Beside::NoClients;
         let has_neighbour = matches!(scene.beside, Beside::Readers { .. } | Beside::Download);
         let has_second = matches!(scene.beside, Beside::Clients { .. });
         let mut names = vec![CROWD, FAR, ROUTER, TARGET];
@@ -59,7 +59,7 @@ impl Network {
         }
         let crowd = connect_clients(&mut testbed, CROWD, scene.one_way)?;
         let guests = match &scene.beside {
-            Beside::Nobody => None,
+            Beside::NoClients => None,
             // As near as the crowd: they differ in what they are, not in where.
             Beside::Clients { .. } => {
                 connect_clients(&mut testbed, SECOND, scene.one_way)?;

@@ -16,10 +16,10 @@ pub(super) enum Standing {
 
 /// Record of a protection.
 #[derive(Default)]
-pub(super) struct Deeds {
+pub(super) struct ProtectionRecord {
     pub(super) decisions: Vec<Decision>,
     pub(super) router: Option<RouterCost>,
-    /// Why this may say little.
+    /// Reasons why this may say little.
     pub(super) doubts: Vec<String>,
 }
 
@@ -55,11 +55,11 @@ impl Standing {
         start: Instant,
         onset_s: u64,
         over: &AtomicBool,
-    ) -> anyhow::Result<Deeds> {
+    ) -> anyhow::Result<ProtectionRecord> {
         match self {
             Self::Nothing => {
                 let _ = (network, start, onset_s, over);
-                Ok(Deeds::default())
+                Ok(ProtectionRecord::default())
             }
             #[cfg(feature = "kernel")]
             Self::Gate(gate) => gate.act(over),

@@ -1,7 +1,7 @@
 //! `flashweir router` as the paper's router: NEWS, and new connections that do not fit are dropped.
 
 use super::network::{FAR, Network, ROUTER};
-use super::protection::Deeds;
+use super::protection::ProtectionRecord;
 use super::router_cost::{Account, cost};
 use crate::experiments::testbed::Decision;
 use anyhow::{Context as _, bail};
@@ -79,9 +79,9 @@ impl Router {
         start: Instant,
         onset_s: u64,
         over: &AtomicBool,
-    ) -> anyhow::Result<Deeds> {
+    ) -> anyhow::Result<ProtectionRecord> {
         let onset = start + Duration::from_secs(onset_s);
-        let mut deeds = Deeds::default();
+        let mut record = ProtectionRecord::default();
         let mut before: Option<Option<f64>> = None;
         let begun = self.account(testbed)?;
         let mut at_onset = None;
@@ -96,7 +96,7 @@ impl Router {
                 if before != Some(limit_per_s) {
                     before = Some(limit_per_s);
                     let at_s = start.elapsed().as_secs_f64();
-                    deeds.decisions.push(Decision { at_s, limit_per_s });
+                    record.decisions.push(Decision { at_s, limit_per_s });
                 }
             }
             if at_onset.is_none() && Instant::now() >= onset {
@@ -105,10 +105,10 @@ impl Router {
             park_timeout(LOOK_EVERY);
         }
         if let (Some(at_onset), Some(end)) = (at_onset, unanswered.note(self.account(testbed))) {
-            deeds.router = Some(cost([&begun, &at_onset, &end])?);
+            record.router = Some(cost([&begun, &at_onset, &end])?);
         }
-        deeds.doubts.extend(unanswered.doubt());
-        Ok(deeds)
+        record.doubts.extend(unanswered.doubt());
+        Ok(record)
     }
 
     fn account(&self, testbed: &Testbed) -> anyhow::Result<Account> {

@@ -3,7 +3,7 @@
 use super::crowd::{Coming, add_beside, add_crowd, add_second};
 use super::instruments::{Counters, read_rates};
 use super::network::{CROWD, FAR, GUESTS, NEIGHBOUR, Network, ROUTER, SECOND};
-use super::protection::{Deeds, Standing};
+use super::protection::{ProtectionRecord, Standing};
 use super::servers::{Servers, send_without_end};
 use crate::experiments::testbed::{Beside, Fastest, Record, Run, Second};
 use anyhow::{Context as _, anyhow, bail};
@@ -44,18 +44,18 @@ pub(crate) fn perform(run: &Run, stop: &StopFlag) -> anyhow::Result<Record> {
         let beside = beside.map(|plan| send(scope, testbed, GUESTS, plan));
         let received = download.as_ref().map(|download| download.run(scope));
         let rates = scope.spawn(|| read_rates(&tap, scene.reading_s, start, &over));
-        let deeds = scope.spawn(|| standing.act(&network, start, scene.onset_s(), &over));
+        let protection = scope.spawn(|| standing.act(&network, start, scene.onset_s(), &over));
         let downloaded = || received.as_ref().map_or(0, |count| count.load(Ordering::Relaxed));
         let seconds = count_seconds(&counters, start, scene.length_s(), downloaded, stop);
         let crowd = finish(crowd);
         let (second, beside) = (second.map(finish).transpose(), beside.map(finish).transpose());
         over.store(true, Ordering::Relaxed);
         download.iter().for_each(Download::end);
-        let (fastest, deeds) = (joined(rates), joined(deeds));
+        let (fastest, protection) = (joined(rates), joined(protection));
         if stop.is_set() {
             bail!("interrupted");
         }
-        let mut record = record(seconds?, fastest, deeds?);
+        let mut record = record(seconds?, fastest, protection?);
         add_crowd(&mut record, &crowd?);
         second?.iter().for_each(|load| add_second(&mut record, load));
         beside?.iter().for_each(|load| add_beside(&mut record, load));
@@ -110,8 +110,8 @@ fn wait_until(moment: Instant) {
     }
 }
 
-fn record(seconds: Vec<Second>, fastest: Vec<Fastest>, deeds: Deeds) -> Record {
-    let Deeds { decisions, router, doubts } = deeds;
+fn record(seconds: Vec<Second>, fastest: Vec<Fastest>, protection: ProtectionRecord) -> Record {
+    let ProtectionRecord { decisions, router, doubts } = protection;
     Record { seconds, fastest, decisions, router, doubts, ..Record::default() }
 }
 

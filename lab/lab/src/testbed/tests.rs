@@ -30,7 +30,7 @@ fn tiny(protection: Protection) -> Run {
 /// Runs of a tiny crowd, at most.
 const ATTEMPTS: u32 = 3;
 
-/// Whether this machine can; a loud line if not.
+/// Returns whether this machine can; prints a loud line if not.
 fn can(test: &str) -> bool {
     match Testbed::new(&[]) {
         Err(TestbedError::Missing(what)) => skip(test, &what),

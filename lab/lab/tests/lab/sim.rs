@@ -185,13 +185,13 @@ fn a_recorded_crowd_tells_what_would_have_been_refused_and_when() {
         assert!(!finished.stdout.contains("192.0.2"), "a client is named: {}", finished.stdout);
         finished.stdout
     };
-    let told = whatif(&["--config", "on.toml", "--out", "found"]);
+    let report = whatif(&["--config", "on.toml", "--out", "found"]);
     assert!(
-        told.starts_with("assumed, not measured: 1 at work at once, 100 ms for a request (at most 10"),
-        "{told}"
+        report.starts_with("assumed, not measured: 1 at work at once, 100 ms for a request (at most 10"),
+        "{report}"
     );
-    assert!(told.contains("+0:05:00") && !told.contains("+0:02:00"), "{told}");
-    assert!(told.contains("GET /page/1"), "{told}");
+    assert!(report.contains("+0:05:00") && !report.contains("+0:02:00"), "{report}");
+    assert!(report.contains("GET /page/1"), "{report}");
     for name in
         ["refused_over_time.csv", "refused_documents.csv", "requests.svg", "refused.svg", "report.html"]
     {

@@ -1,5 +1,5 @@
-//! How much load one core can make: `flashweir load` beside wrk (closed loop) and oha (rate-limited, latency from the
-//! intended moment), against nginx with a 1 KiB keep-alive answer on the other core. Ratios from one run.
+//! Load that one core can make: `flashweir load` beside wrk (closed loop) and oha (rate-limited, latency from
+//! the intended moment), against nginx with a 1 KiB keep-alive answer on the other core. Ratios from one run.
 //!
 //! Each round finds, by halving an interval, the highest rate at which each open-loop tool keeps up: 99.9 % of it
 //! completed and nine in ten answers within [`LATENCY_BOUND_MS`] of their intended moment (a tool that falls behind

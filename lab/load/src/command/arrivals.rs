@@ -1,4 +1,4 @@
-//! When people come, from the options that say so.
+//! Arrivals, from the options that describe them.
 
 mod replay;
 mod shapes;
@@ -119,7 +119,7 @@ pub(crate) enum Spread {
     SelfSimilar,
 }
 
-/// When people come, and what that says about what they do.
+/// Arrivals, and the behaviour that their options imply.
 #[derive(Debug)]
 pub(crate) struct Coming {
     pub(crate) arrivals: ArrivalProcess,
@@ -130,7 +130,7 @@ pub(crate) struct Coming {
 }
 
 impl ArrivalArgs {
-    /// When people come; `None` if no option says.
+    /// Arrivals; `None` if no option describes them.
     ///
     /// # Errors
     /// A file that cannot be read, numbers that make no schedule, an absurd rate.

@@ -78,7 +78,7 @@ impl AskingArgs {
         Ok(Prepared::new(target, method, &self.header, body)?)
     }
 
-    /// Which documents are asked for, and where they are; those of `replayed` if there is one. Sizes are drawn from
+    /// Popularity and paths of the documents; those of `replayed` if there is one. Sizes are drawn from
     /// `seed`.
     ///
     /// # Errors

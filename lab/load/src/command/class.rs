@@ -26,14 +26,14 @@ pub(crate) struct ClassArgs {
 /// A class as it is sent.
 #[derive(Debug)]
 pub(crate) struct Class {
-    /// When its people come, if its own options say so.
+    /// Arrivals of its people, if its own options describe them.
     pub(crate) arrivals: Option<ArrivalProcess>,
     /// Behaviour of its people.
     pub(crate) plan: ClassPlan,
 }
 
 impl ClassArgs {
-    /// When people come, and nothing else; `None` if no option says.
+    /// Arrivals alone; `None` if no option describes them.
     ///
     /// # Errors
     /// A file that cannot be read, numbers that make no schedule.
@@ -41,7 +41,7 @@ impl ClassArgs {
         self.arrivals.coming(&self.recorded, inputs)
     }
 
-    /// How long people come, if an option says.
+    /// Length of the arrivals, if an option gives it.
     pub(crate) fn duration(&self) -> Option<Duration> {
         self.arrivals.duration
     }

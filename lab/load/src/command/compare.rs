@@ -58,10 +58,10 @@ fn parts<'a>(
     b: &'a LoadResult,
 ) -> impl Iterator<Item = (Option<&'a str>, &'a Tally, &'a Tally)> {
     // With one class in each, the total is that class.
-    let told = if a.classes.len().max(b.classes.len()) > 1 { usize::MAX } else { 0 };
+    let compared = if a.classes.len().max(b.classes.len()) > 1 { usize::MAX } else { 0 };
     let classes =
         a.classes.iter().filter_map(|(name, of_a)| Some((Some(name.as_str()), of_a, b.classes.get(name)?)));
-    [(None, &a.totals, &b.totals)].into_iter().chain(classes.take(told))
+    [(None, &a.totals, &b.totals)].into_iter().chain(classes.take(compared))
 }
 
 fn comparisons(a: &LoadResult, b: &LoadResult, of_a: &Tally, of_b: &Tally, whole: bool) -> Vec<Comparison> {
@@ -102,7 +102,7 @@ fn with_parts(mut facts: Value, a: &LoadResult, b: &LoadResult) -> Value {
     facts
 }
 
-/// Why the figures may differ for other reasons than the target.
+/// Reasons other than the target for which the figures may differ.
 fn doubts(a: &LoadResult, b: &LoadResult) -> Vec<String> {
     let mut doubts = Vec::new();
     for (name, result) in [("A", a), ("B", b)] {

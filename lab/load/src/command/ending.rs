@@ -1,4 +1,4 @@
-//! How a result is handed over: the options that a run and `merge` share, and what they do.
+//! Output of a result: the options that a run and `merge` share, and their effects.
 
 use super::assertion::{self, Assertion};
 use super::{csv, file, html, output};

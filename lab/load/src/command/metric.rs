@@ -31,7 +31,7 @@ pub(super) enum Metric {
     Run(&'static RunMetric),
     /// A point of a distribution of times.
     Point(&'static Times, &'static Point),
-    /// How long the target took to be itself again after the crowd.
+    /// Recovery time of the target after the crowd.
     Recovery,
 }
 
@@ -55,7 +55,7 @@ impl Metric {
         }
     }
 
-    /// Whether a class has it too.
+    /// Returns whether a class has it too.
     pub(super) fn is_of_classes(self) -> bool {
         matches!(self, Self::Ledger(_) | Self::Point(..))
     }

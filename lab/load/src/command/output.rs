@@ -88,8 +88,8 @@ fn times(tally: &Tally) -> Vec<Vec<String>> {
         row
     };
     // Without retries all tries of a request together are its only try.
-    let told = TIMES.iter().filter(|times| times.name != "served" || tally.offered > tally.unique_offered);
-    [header].into_iter().chain(told.map(row)).collect()
+    let shown = TIMES.iter().filter(|times| times.name != "served" || tally.offered > tally.unique_offered);
+    [header].into_iter().chain(shown.map(row)).collect()
 }
 
 /// A row for each class.

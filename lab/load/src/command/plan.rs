@@ -165,8 +165,8 @@ mod tests {
     fn the_crowd_is_as_the_schedule_or_the_option_says() {
         let crowd = plan("--rate 50 --step 500@3s --step 50@6s").unwrap().crowd.unwrap();
         assert!((crowd.from_s - 3.0).abs() < 0.1 && (crowd.to_s - 6.0).abs() < 0.1, "{crowd:?}");
-        let told = plan("--rate 50 --step 500@3s --step 50@6s --crowd-window 2s-7s").unwrap().crowd;
-        assert_eq!(told, Some(CrowdWindow { from_s: 2.0, to_s: 7.0 }));
+        let window = plan("--rate 50 --step 500@3s --step 50@6s --crowd-window 2s-7s").unwrap().crowd;
+        assert_eq!(window, Some(CrowdWindow { from_s: 2.0, to_s: 7.0 }));
         assert!(plan("--rate 50 --crowd-window 2s-10s").unwrap_err().contains("the run lasts 10 s"));
     }
 

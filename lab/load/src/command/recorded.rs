@@ -1,4 +1,4 @@
-//! How the logs that options name are read.
+//! Reading of the logs that options name.
 
 use super::inputs::{self, Inputs};
 use anyhow::Context;

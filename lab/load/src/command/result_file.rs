@@ -40,12 +40,13 @@ fn parse(text: &[u8]) -> anyhow::Result<LoadResult> {
         }
         Err(error) => error,
     };
-    let place = told(&error).or_else(|| in_part::<Tally>(text)).or_else(|| in_part::<ConnectionCounts>(text));
+    let place =
+        with_place(&error).or_else(|| in_part::<Tally>(text)).or_else(|| in_part::<ConnectionCounts>(text));
     bail!("{}", place.unwrap_or_else(|| error.inner().to_string()))
 }
 
 /// The place and the complaint, if the place is known.
-fn told(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String> {
+fn with_place(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String> {
     let path = error.path().to_string();
     (path != ".").then(|| format!("{path}: {}", error.inner()))
 }
@@ -53,20 +54,20 @@ fn told(error: &serde_path_to_error::Error<serde_json::Error>) -> Option<String>
 /// The place of a mistake in a part whose keys stand beside the others, where serde loses sight of them.
 fn in_part<Part: DeserializeOwned>(text: &[u8]) -> Option<String> {
     let mut reader = serde_json::Deserializer::from_slice(text);
-    told(&serde_path_to_error::deserialize::<_, Part>(&mut reader).err()?)
+    with_place(&serde_path_to_error::deserialize::<_, Part>(&mut reader).err()?)
 }
 
 /// The format a JSON text says that it has.
 fn format(text: &[u8]) -> Option<u32> {
     #[derive(serde::Deserialize)]
-    struct Told {
+    struct ResultFormat {
         run: Run,
     }
     #[derive(serde::Deserialize)]
     struct Run {
         format: u32,
     }
-    serde_json::from_slice::<Told>(text).ok().map(|told| told.run.format)
+    serde_json::from_slice::<ResultFormat>(text).ok().map(|result| result.run.format)
 }
 
 #[cfg(test)]

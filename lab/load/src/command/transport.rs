@@ -1,4 +1,4 @@
-//! How people connect, from the options that say so.
+//! Connections of people, from the options that describe them.
 
 use crate::{LoadPlan, Protocol, Sources, TlsOptions, TransportOptions};
 use anyhow::{Context, ensure};

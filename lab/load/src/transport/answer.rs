@@ -13,9 +13,9 @@ pub(crate) struct Answer {
     pub(crate) reason: Option<Reason>,
     /// The wait the answer asks for.
     pub(crate) retry_after: Option<Duration>,
-    /// When its head had arrived.
+    /// Arrival of its head.
     pub(crate) head_at: Instant,
-    /// When all of it had.
+    /// Arrival of its end.
     pub(crate) end_at: Instant,
     /// Bytes of the body, framing left out.
     pub(crate) body_bytes: u64,

@@ -138,7 +138,7 @@ fn is_under_way(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(EINPROGRESS)
 }
 
-/// Whether it was the target or this machine that refused.
+/// Kind of a failed connect: refused by the target or by this machine.
 pub(super) fn connect_error(error: &io::Error) -> ErrorKind {
     let is_ours = matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse)
         || error.raw_os_error().is_some_and(|code| OUT_OF_SOCKETS.contains(&code));

@@ -34,7 +34,7 @@ pub(super) struct Exchange<'a, Sent> {
     head_at: Option<Instant>,
 }
 
-/// How far the request is.
+/// Progress of sending the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
     /// This number of bytes was written.
@@ -46,7 +46,7 @@ enum Sending {
     Failed,
 }
 
-/// How it ended.
+/// End of the exchange.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// With a whole answer; the connection may carry another request or not.

@@ -17,7 +17,7 @@ pub(super) struct Head {
     pub(super) retry_after: Option<RetryAfter>,
 }
 
-/// How the end of the body is found (RFC 9112 §6.3).
+/// Framing: the rule by which the end of the body is found (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// This number of bytes; none for answers that have no body.

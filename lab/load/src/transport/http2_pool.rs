@@ -1,6 +1,6 @@
-//! Which HTTP/2 connection a request goes over: the first from its person's address with room for a stream, else a
-//! new one. Where connections are bounded and the bound is met, requests queue on the address's least busy one;
-//! people from an address that has none wait until another address leaves one.
+//! Choice of the HTTP/2 connection for a request: the first from its person's address with room for a stream,
+//! else a new one. Where connections are bounded and the bound is met, requests queue on the address's least
+//! busy one; people from an address that has none wait until another address leaves one.
 
 use super::dial::Dialler;
 use super::stream::Stream;

@@ -1,4 +1,4 @@
-//! How requests travel: connections to one target, and one try over them.
+//! Transport of requests: connections to one target, and one try over them.
 //!
 //! A [`Transport`] belongs to one sending thread. HTTP/1 is done here on the socket itself: it is what nearly all
 //! runs use, and a general client's channels and tasks cost more than the requests. HTTP/2, where many requests
@@ -33,7 +33,7 @@ use http1::Http1;
 use http2::Http2;
 use std::net::IpAddr;
 
-/// How people's requests travel.
+/// Options for the transport of requests.
 #[derive(Clone, Debug, Default)]
 pub struct TransportOptions {
     /// The protocol, and whether people share connections.

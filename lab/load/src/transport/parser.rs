@@ -75,7 +75,7 @@ impl Parser {
         Ok(Fed::Whole { in_order: bytes.is_empty() })
     }
 
-    /// Whether the answer would be whole if the server closed the connection now.
+    /// Returns whether the answer would be whole if the server closed the connection now.
     pub(super) fn is_whole_when_closed(&self) -> bool {
         self.state == State::UntilClose
     }

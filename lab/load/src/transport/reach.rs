@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
 
-/// How long the target may take to accept it.
+/// Time within which the target has to accept it.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(3);
 
 /// The addresses of the target that accept a connection from `source`; at least one. Each is connected to, all at the
@@ -74,7 +74,10 @@ mod tests {
             reachable(&Target { addresses: addresses.to_vec(), ..target.clone() }, None)
         };
         assert_eq!(reached(&[closed, open, closed_too]).unwrap(), [open]);
-        let nobody = reached(&[closed, closed_too]).unwrap_err();
-        assert!(matches!(nobody, LoadError::Unreachable { address, .. } if address == closed), "{nobody}");
+        let unreachable = reached(&[closed, closed_too]).unwrap_err();
+        assert!(
+            matches!(unreachable, LoadError::Unreachable { address, .. } if address == closed),
+            "{unreachable}"
+        );
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn client_config(
         .with_safe_default_protocol_versions()
         .map_err(unusable)?;
     let mut config = if options.insecure {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
     } else {
         builder.with_root_certificates(roots(options.roots.as_deref())?)
     }
@@ -74,9 +74,9 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, LoadError> {
 
 /// Trusts any certificate, but still asks for proof that the server holds its key.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _certificate: &CertificateDer<'_>,

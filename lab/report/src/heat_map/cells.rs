@@ -17,11 +17,11 @@ const RANGE_LEAST: f64 = 100.0;
 /// Counts in equal columns and rows.
 #[derive(Debug, PartialEq)]
 pub(super) struct Grid {
-    /// Where the first column begins on the x axis.
+    /// Beginning of the first column on the x axis.
     pub(super) from: f64,
-    /// Where the last column ends at the latest.
+    /// Maximum end of the last column.
     pub(super) to: f64,
-    /// How wide every column is on the x axis.
+    /// Width of every column on the x axis.
     pub(super) width: f64,
     /// Counts of every column, the lowest row first.
     pub(super) columns: Vec<[f64; ROWS]>,

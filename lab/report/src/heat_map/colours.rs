@@ -10,7 +10,7 @@ pub(super) const LEVELS: usize = 10;
 
 type Colour = [f64; 3];
 
-/// Where the scale passes on a light page: sand, orange, red, plum.
+/// Colours that the scale passes on a light page: sand, orange, red, plum.
 const LIGHT: [Colour; 4] =
     [[248.0, 226.0, 180.0], [238.0, 150.0, 66.0], [176.0, 46.0, 66.0], [46.0, 10.0, 64.0]];
 /// And on a dark one: the other way round, and starting above the dark of the panel.

@@ -38,7 +38,7 @@ enum Processes {
     Trees(Vec<u32>),
 }
 
-/// Where the number of completed requests is.
+/// Source of the number of completed requests.
 #[derive(Clone, Debug)]
 enum Completions {
     /// The origin that listens here answers it.
@@ -184,8 +184,8 @@ fn completed(address: SocketAddr) -> io::Result<u64> {
     })
 }
 
-/// Whether all threads of a process were last restricted to one core: its `status` speaks for its first thread, and
-/// [`placement`](crate::origin::placement) moves all.
+/// Returns whether all threads of a process were last restricted to one core: its `status` speaks for its
+/// first thread, and [`placement`](crate::origin::placement) moves all.
 fn is_on_one_core(process: u32) -> io::Result<bool> {
     let file = format!("/proc/{process}/status");
     let status = fs::read_to_string(&file).map_err(|error| at(&file, &error))?;

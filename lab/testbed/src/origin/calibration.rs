@@ -1,4 +1,4 @@
-//! How much work a millisecond is on this machine.
+//! Amount of work in a millisecond on this machine.
 
 use crate::origin::work::follow_chain;
 use rustix::time::{ClockId, clock_gettime};

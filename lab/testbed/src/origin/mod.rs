@@ -50,13 +50,13 @@ use tokio::sync::oneshot;
 /// Settings of an origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Where it listens; port 0 takes a free one.
+    /// Listening address; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Threads that work, one request at a time each.
     pub workers: NonZeroUsize,
     /// Processor time each request costs, milliseconds.
     pub work_ms: f64,
-    /// How long a thread is then held without working, milliseconds.
+    /// Time that a thread is then held without working, milliseconds.
     pub wait_ms: f64,
     /// The first requests, slower than the others.
     pub cold: Cold,
@@ -138,7 +138,7 @@ impl Origin {
         Ok(origin)
     }
 
-    /// Where it listens.
+    /// Listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -14,13 +14,13 @@ pub(crate) struct Defaults {
     pub(crate) body_bytes: u64,
 }
 
-/// Where the number of completed requests is.
+/// Path of the number of completed requests.
 pub(crate) const COMPLETED_PATH: &str = "/completed";
 
 /// Demand of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Whether the server lives.
+    /// Health check of the server.
     Health,
     /// Number of requests that it has completed.
     Completed,

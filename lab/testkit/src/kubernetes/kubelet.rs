@@ -55,7 +55,7 @@ struct Pod {
     _limit: Option<ProcessorLimit>,
     about: RunningPod,
     address: SocketAddr,
-    /// When it began, as Kubernetes writes times.
+    /// Beginning, as Kubernetes writes times.
     began: String,
     is_ready: bool,
     kill_at: Option<Instant>,
@@ -74,7 +74,7 @@ struct Node {
 /// Access of pods with a service account.
 struct Accounts {
     login: Login,
-    /// Where their programs are, beside the system's.
+    /// Directory of their programs, beside the system's.
     programs: PathBuf,
 }
 

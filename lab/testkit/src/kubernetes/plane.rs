@@ -205,7 +205,7 @@ impl ControlPlane {
     }
 }
 
-/// How programs log in.
+/// Credentials with which programs log in.
 #[derive(Clone, Debug)]
 pub(super) struct Login {
     directory: PathBuf,

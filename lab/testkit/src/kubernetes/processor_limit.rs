@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Where the kernel's groups for processor time are: version 1, then version 2.
+/// Directories of the kernel's groups for processor time: version 1, then version 2.
 const VERSION_1: &str = "/sys/fs/cgroup/cpu";
 const VERSION_2: &str = "/sys/fs/cgroup";
 /// Within which a quota is counted, microseconds: the kernel's usual one.

@@ -28,7 +28,7 @@ pub struct Glance {
     pub acknowledgement: u32,
     /// See [`super::flag`].
     pub flags: u8,
-    /// Where in the frame its payload is; what Ethernet pads with comes after.
+    /// Position of its payload in the frame; Ethernet's padding comes after it.
     pub payload: Range<usize>,
 }
 

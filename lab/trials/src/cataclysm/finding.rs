@@ -34,7 +34,7 @@ pub struct Facts {
 /// Finding of a run.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Where and of what.
+    /// Place and subject of the run.
     pub facts: Facts,
     /// Quantities.
     pub values: Vec<Value>,
@@ -57,12 +57,12 @@ pub struct Value {
     pub ours: Option<f64>,
 }
 
-/// A condition, and whether it holds.
+/// A condition and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The condition, in words.
     pub what: String,
-    /// Whether it does.
+    /// True if the condition holds.
     pub holds: bool,
 }
 
@@ -218,7 +218,7 @@ impl Run<'_> {
             .filter(move |second| second.second as f64 >= from && (second.second + 1) as f64 <= to + 1e-9)
     }
 
-    /// Where each bin begins, and the bin, in the paper's seconds; the last is whole.
+    /// Beginning of each bin, and the bin, in the paper's seconds; the last is whole.
     fn bins(&self) -> impl Iterator<Item = (f64, Range<f64>)> {
         let width_s = BIN_S as f64 * self.crowd.speed_up;
         let count = (LENGTH_S / width_s).floor() as u32;

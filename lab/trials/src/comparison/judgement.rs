@@ -1,4 +1,5 @@
-//! Whether Flashweir is the best in a row, and if not, where the rest went: from the numbers alone.
+//! Judgement of Flashweir in a row: the best or not, and if not, the destination of the rest, from the
+//! numbers alone.
 
 use super::{Cell, Column, Comparison, Row};
 use serde::Serialize;
@@ -19,9 +20,9 @@ pub struct Judgement {
     pub best_other: String,
     /// Its median.
     pub other: f64,
-    /// Which is better.
+    /// Verdict on the two.
     pub verdict: Verdict,
-    /// Where the rest went; absent where Flashweir is the best.
+    /// Destination of the rest; absent where Flashweir is the best.
     pub why: Option<String>,
 }
 
@@ -38,7 +39,7 @@ pub enum What {
     GoldInTime,
 }
 
-/// How a number compares.
+/// Result of comparing a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -192,17 +193,17 @@ mod tests {
     fn ours_are_judged_by_the_best_of_the_others() {
         let judgements =
             comparison(vec![cell(0.1, 0.0), cell(0.9, 0.05), cell(0.95, 0.0), cell(0.8, 0.06)]).judgements();
-        let told: Vec<_> =
-            judgements.iter().map(|told| (told.column.as_str(), told.what, told.verdict)).collect();
+        let verdicts: Vec<_> =
+            judgements.iter().map(|one| (one.column.as_str(), one.what, one.verdict)).collect();
         assert_eq!(
-            told,
+            verdicts,
             [
                 ("flashweir", What::Goodput, Verdict::Best),
                 ("classes", What::Goodput, Verdict::WithinSpread),
                 ("classes", What::GoldInTime, Verdict::WithinSpread),
             ]
         );
-        assert!(judgements.iter().all(|told| told.best_other == "haproxy"));
+        assert!(judgements.iter().all(|judgement| judgement.best_other == "haproxy"));
         assert!(
             judgements[1].why.as_ref().unwrap().starts_with("of the capacity 0.10 went into answers after")
         );
@@ -211,9 +212,9 @@ mod tests {
 
     #[test]
     fn a_difference_of_less_than_the_ruler_tells_is_none() {
-        let told =
+        let verdict =
             |ours| comparison(vec![None, cell(0.9, 0.001), cell(ours, 0.0), None]).judgements()[0].verdict;
-        assert_eq!((told(0.896), told(0.894)), (Verdict::Level, Verdict::Behind));
+        assert_eq!((verdict(0.896), verdict(0.894)), (Verdict::Level, Verdict::Behind));
     }
 
     #[test]
@@ -224,8 +225,8 @@ mod tests {
             Some(Cell { median, useful: Some(Range { least: value, most: value }), ..cell })
         };
         let judgements = comparison(vec![useful(0.5), useful(0.97), useful(0.99), None]).judgements();
-        let told = judgements.iter().find(|told| told.what == What::Useful).unwrap();
-        assert_eq!((told.ours, told.other, told.verdict), (0.99, 0.97, Verdict::Best));
+        let useful_row = judgements.iter().find(|useful_row| useful_row.what == What::Useful).unwrap();
+        assert_eq!((useful_row.ours, useful_row.other, useful_row.verdict), (0.99, 0.97, Verdict::Best));
     }
 
     #[test]

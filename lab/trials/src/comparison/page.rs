@@ -143,7 +143,7 @@ impl Comparison {
     fn verdicts(&self) -> String {
         let judgements = self.judgements();
         let (best, rest): (Vec<&Judgement>, Vec<&Judgement>) =
-            judgements.iter().partition(|told| told.verdict == Verdict::Best);
+            judgements.iter().partition(|judgement| judgement.verdict == Verdict::Best);
         let mut text = format!(
             "## Where Flashweir is not the best\n\nFlashweir is at least as good as the best of the others in {} of {} \
              numbers (goodput and useful in each row; where it knows gold, gold in time).",
@@ -151,14 +151,14 @@ impl Comparison {
             judgements.len()
         );
         text.push_str(if rest.is_empty() { "\n" } else { " In the others:\n\n" });
-        for told in rest {
-            let close = match told.verdict {
+        for judgement in rest {
+            let close = match judgement.verdict {
                 Verdict::Level => ", the same on this ruler",
                 Verdict::WithinSpread => ", within the spread of the rounds",
                 Verdict::Best | Verdict::Behind => "",
             };
-            let Judgement { row, column, what, ours, other, best_other, .. } = told;
-            let why = told.why.as_deref().unwrap_or_default();
+            let Judgement { row, column, what, ours, other, best_other, .. } = judgement;
+            let why = judgement.why.as_deref().unwrap_or_default();
             let _ = writeln!(
                 text,
                 "- {row}: {what} of *{column}* is {ours:.3}, of *{best_other}* {other:.3}{close}: {why}."

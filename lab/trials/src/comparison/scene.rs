@@ -63,7 +63,7 @@ pub struct Change {
     pub workers: u32,
 }
 
-/// How often the people of a class come. Each says the class in the field `x-class`.
+/// Arrival rates of the clients of a class. Each says the class in the field `x-class`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClassRates {
     /// Its name.
@@ -83,7 +83,7 @@ pub struct Scene {
     pub offered: f64,
     /// Kind of origin behind the protections.
     pub origin: OriginKind,
-    /// How the origin changes; none starts with the crowd.
+    /// Changes of the origin; none starts with the crowd.
     pub changes: Vec<Change>,
     /// Length of the crowd, seconds.
     pub crowd_s: u64,
@@ -119,7 +119,7 @@ impl Scene {
             .collect()
     }
 
-    /// When the crowd comes, seconds after the first arrival.
+    /// Onset of the crowd, seconds after the first arrival.
     #[must_use]
     pub const fn crowd_from_s(&self) -> u64 {
         QUIET_S

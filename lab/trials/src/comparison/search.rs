@@ -5,7 +5,7 @@
 pub struct Trial<Setting> {
     /// The setting.
     pub setting: Setting,
-    /// How good it was; more is better.
+    /// Score; more is better.
     pub score: f64,
 }
 

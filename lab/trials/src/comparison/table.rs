@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The whole table, with what is needed to read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Where and how it was made.
+    /// Machine and method.
     pub setup: Setup,
     /// The protections.
     pub columns: Vec<Column>,
@@ -14,12 +14,12 @@ pub struct Comparison {
     pub rows: Vec<Row>,
 }
 
-/// Where and how a comparison was made.
+/// Machine and method of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Processor, cores and system.
     pub machine: String,
-    /// Which process ran on which core.
+    /// Core of each process.
     pub placement: String,
     /// Capacity of which the crowds are multiples: requests a second the processor-bound origin completed at the start.
     pub capacity_rps: f64,
@@ -65,7 +65,7 @@ pub struct Column {
     pub knows_gold: bool,
     /// Results of the search, for each origin it was made for.
     pub found: Vec<Found>,
-    /// Why it was not run.
+    /// Reason for which it was not run.
     pub not_run: Option<String>,
 }
 

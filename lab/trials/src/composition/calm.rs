@@ -49,7 +49,7 @@ pub struct Run {
     pub trace: String,
     /// The mean load that was wanted, over the capacity.
     pub load: f64,
-    /// Which stages decided.
+    /// Stages that decided.
     pub composition: Composition,
     /// Length, seconds.
     pub length_s: f64,
@@ -83,13 +83,14 @@ impl Run {
         self.busiest_rps * self.useful.processor_ms.unwrap_or(0.0) / 1e3
     }
 
-    /// Whether it was calm: what was sent fitted into the origin in every second, and the generator sent it in time.
+    /// Returns whether it was calm: what was sent fitted into the origin in every second, and the generator
+    /// sent it in time.
     #[must_use]
     pub fn is_calm(&self) -> bool {
         self.busiest_load() <= 1.0 && !self.is_saturated
     }
 
-    /// Whether all bars are met.
+    /// Returns whether all bars are met.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let changes_max = (self.length_s / 60.0).ceil() as usize;

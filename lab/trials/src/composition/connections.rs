@@ -15,7 +15,7 @@ pub const COMPOSITIONS: [Composition; 2] = [Composition::SentryAlone, Compositio
 /// Result of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// Which stages decided.
+    /// Stages that decided.
     pub composition: Composition,
     /// In which round, from 0.
     pub round: usize,

@@ -95,7 +95,7 @@ const RATE_LIMIT_STEP: f64 = 0.1;
 /// Result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Where.
+    /// Link of the trial.
     pub link: Link,
     /// The stage that decided.
     pub guard: Guard,

@@ -12,7 +12,7 @@ pub const LOAD: f64 = 2.25;
 /// By how much the useful part of the origin's time may be less than with the sentry alone.
 pub const LESS_MAX: f64 = 0.01;
 
-/// Which stages of the gateway decide.
+/// Stages of the gateway that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stages {
     /// The sentry.
@@ -41,7 +41,7 @@ impl Stages {
 /// Result of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// Which stages decided.
+    /// Stages that decided.
     pub stages: Stages,
     /// In which round, from 0.
     pub round: usize,

@@ -32,7 +32,7 @@ const MINUTES: usize = 40;
 pub struct Surge {
     /// Its name.
     pub name: &'static str,
-    /// Where its counts are.
+    /// Trace that has its counts.
     pub trace: Trace,
     /// Its first count.
     pub from: usize,
@@ -58,7 +58,8 @@ impl Surge {
         (highest > 0.0).then(|| calm.into_iter().chain(loads).chain(calm).collect())
     }
 
-    /// When a surge of these loads begins and ends, seconds; none where it never exceeds the capacity for long enough.
+    /// Beginning and end of a surge of these loads, seconds; none where it never exceeds the capacity for
+    /// long enough.
     #[must_use]
     pub fn moments(loads: &[f64]) -> Option<[f64; 2]> {
         let mut excess_s = 0.0_f64;
@@ -78,15 +79,16 @@ impl Surge {
 /// Result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Which surge.
+    /// Name of the surge.
     pub name: &'static str,
     /// Its highest rate over the capacity.
     pub times: f64,
-    /// Which stages decided.
+    /// Stages that decided.
     pub composition: Composition,
-    /// When it began and ended, seconds.
+    /// Beginning and end, seconds.
     pub moments_s: [f64; 2],
-    /// When the first and the last refusal came, seconds, to a fifth of a second; none where no request was refused.
+    /// Time of the first and of the last refusal, seconds, to a fifth of a second; none where no request was
+    /// refused.
     pub refused_s: Option<[f64; 2]>,
     /// Use of the origin's time from beginning to end.
     pub useful: Useful,
@@ -102,7 +104,7 @@ impl Run {
         self.refused_s.map(|[first, last]| [first - begun, last - ended])
     }
 
-    /// Whether both bars are met.
+    /// Returns whether both bars are met.
     #[must_use]
     pub fn is_in_time(&self) -> bool {
         self.delays_s().is_some_and(|[first, last]| first <= REFUSED_WITHIN_S && last <= FORGOTTEN_WITHIN_S)

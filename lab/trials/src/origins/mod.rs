@@ -238,7 +238,7 @@ impl Belief {
 pub struct Found {
     /// Requests in flight at the origin.
     pub maxconn: u32,
-    /// How long one may wait for that, milliseconds.
+    /// Queue timeout for that, milliseconds.
     pub queue_timeout_ms: u32,
     /// The settings that were tried and the useful share of each, best first.
     pub trials: Vec<(String, f64)>,
@@ -263,7 +263,7 @@ pub struct Row {
     pub found: Option<Found>,
     /// Every crowd.
     pub runs: Vec<Run>,
-    /// Why the whole row or one protection was not measured.
+    /// Reasons for which the whole row or one protection was not measured.
     pub missing: Vec<String>,
 }
 
@@ -279,7 +279,7 @@ impl Row {
 pub struct Report {
     /// Processor, cores and system.
     pub machine: String,
-    /// Which process ran on which core.
+    /// Core of each process.
     pub placement: String,
     /// Programs of the origins, in the versions that ran.
     pub programs: Vec<String>,

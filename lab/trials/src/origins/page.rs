@@ -72,7 +72,7 @@ impl Report {
         text
     }
 
-    /// Where Flashweir is below the bar, and where its time went.
+    /// Rows in which Flashweir is below the bar, and the use of its time.
     fn misses(&self) -> String {
         let mut text = String::from("## What was missed\n\n");
         let mut missed = false;

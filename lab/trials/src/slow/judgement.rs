@@ -66,7 +66,7 @@ fn refused_in_calm(row: &Row) -> Option<String> {
     })
 }
 
-/// Where the origin carries the step, nothing is to be refused.
+/// Complaint about requests that were refused although the origin carries the step.
 fn refused_at_the_step(row: &Row) -> Option<String> {
     if row.origin.is_work() {
         return None;

@@ -88,11 +88,11 @@ impl KindResult {
 /// One stream that a client opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamRecord {
-    /// When, seconds after the start of the run.
+    /// Time of opening, seconds after the start of the run.
     pub opened_s: f64,
     /// From then until the head of the response, or until the client left, seconds.
     pub head_after_s: f64,
-    /// How it ended.
+    /// End of the stream.
     pub end: StreamEnd,
 }
 
@@ -186,7 +186,7 @@ pub struct Row {
     pub found: Option<Found>,
     /// Every run.
     pub runs: Vec<Run>,
-    /// Why the whole row or one protection was not measured.
+    /// Reasons for which the whole row or one protection was not measured.
     pub missing: Vec<String>,
 }
 
@@ -203,7 +203,7 @@ impl Row {
 pub struct Report {
     /// Processor, cores and system.
     pub machine: String,
-    /// Which process ran on which core.
+    /// Core of each process.
     pub placement: String,
     /// Programs of the origins, in the versions that ran.
     pub programs: Vec<String>,

@@ -3,7 +3,7 @@
 use crate::origins::TARGET;
 use serde::{Deserialize, Serialize};
 
-/// Length of the calm, seconds: the long polls that are in flight at its end are as many as ever.
+/// Length of the calm, seconds: the long polls that are in flight at its end have reached their usual number.
 pub const CALM_S: u64 = 25;
 
 /// Length of the crowd, seconds.
@@ -41,7 +41,7 @@ pub enum Phase {
     Loss,
 }
 
-/// How part of the capacity goes away.
+/// Way in which part of the capacity goes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Another program competes for the core.
@@ -203,13 +203,14 @@ impl Origin {
         }
     }
 
-    /// Whether its crowd is bounded by its core. The others wait only, and their crowd is a step that they carry.
+    /// Returns whether its crowd is bounded by its core. The others wait only, and their crowd is a step that
+    /// they carry.
     #[must_use]
     pub const fn is_work(self) -> bool {
         !matches!(self, Self::Api | Self::Model)
     }
 
-    /// How its capacity shrinks in the last phase; `None` without that phase.
+    /// Loss of capacity in the last phase; `None` without that phase.
     #[must_use]
     pub const fn loss(self) -> Option<Loss> {
         match self {

@@ -10,7 +10,7 @@ use flashweir_core::measure::Useful;
 
 pub use table::text;
 
-/// Which stages of the gateway decide.
+/// Stages of the gateway that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Composition {
     /// NEWS without the sentry.
@@ -44,7 +44,7 @@ pub const LOADS: [f64; 3] = [1.5, 3.0, 10.0];
 /// One cell of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
-    /// Which stages decide.
+    /// Stages that decide.
     pub composition: Composition,
     /// Offered load over the origin's capacity.
     pub load: f64,

@@ -1,4 +1,4 @@
-//! Why numbers make no arrival process.
+//! Reason for which numbers make no arrival process.
 
 use crate::profile::ProfileError;
 use flashweir_core::limits::{PACED_WORKERS, SELF_SIMILAR_ACTIVE_MEAN};

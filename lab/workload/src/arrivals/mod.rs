@@ -1,4 +1,4 @@
-//! When each person arrives: decided by the process and the seed before anything runs.
+//! Arrival time of each person: decided by the process and the seed before anything runs.
 
 mod error;
 mod given;
@@ -19,7 +19,7 @@ use self_similar::SelfSimilarPoints;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How arrivals fall at the rate of a profile.
+/// Process of arrivals at the rate of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArrivalProcess {
     /// Evenly spaced: the k-th person comes when k − ½ are due. Uses no randomness.
@@ -153,7 +153,8 @@ impl ArrivalProcess {
         }
     }
 
-    /// How long arrivals go on: the length of the profile; of given moments the length given, or else the last.
+    /// Length of the arrivals: the length of the profile; of given moments the length given, or else the
+    /// last.
     #[must_use]
     pub fn length(&self) -> Duration {
         match self {

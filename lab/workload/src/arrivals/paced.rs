@@ -51,8 +51,9 @@ impl Colliding {
         CollidingMoments { process: self, second: 0, worker: 0 }
     }
 
-    /// Where within each second a worker sends. Workers are dealt out to the machines like cards; if they do
-    /// not divide evenly, the last place of the second is used by fewer machines.
+    /// Position within each second at which a worker sends, nanoseconds. Workers are dealt out to the
+    /// machines like cards; if they do not divide evenly, the last place of the second is used by fewer
+    /// machines.
     fn place_ns(&self, worker: u32) -> u64 {
         let places = u64::from(self.workers.div_ceil(self.machines));
         u64::from(worker / self.machines) * SECOND_NS / places

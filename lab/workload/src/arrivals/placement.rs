@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(super) struct Placement<'a> {
     /// The stretch under way and those to come.
     segments: &'a [Segment],
-    /// When the stretch under way began.
+    /// Beginning of the stretch under way.
     start: Duration,
     /// The profile's integral up to that moment, and up to the end of the stretch.
     due_before: f64,

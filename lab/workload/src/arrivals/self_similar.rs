@@ -31,7 +31,7 @@ fn shortest_gaps(alpha: f64) -> f64 {
     0.3 + 0.34 * (1.4 - alpha)
 }
 
-/// How sessions of a self-similar crowd behave.
+/// Behaviour of the sessions of a self-similar crowd.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SelfSimilarity {
     alpha: f64,
@@ -108,7 +108,8 @@ pub(super) struct SelfSimilarPoints {
     lengths: Lengths,
     /// Operational time between two requests of a session.
     gap: f64,
-    /// When the next session enters: with its first request or, during the first gap, an old one with its next.
+    /// Time at which the next session enters: with its first request or, during the first gap, an old one
+    /// with its next.
     entrance: f64,
     /// Sessions to be continued, in order of their next request.
     under_way: VecDeque<UnderWay>,

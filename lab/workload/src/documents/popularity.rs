@@ -1,4 +1,4 @@
-//! Which documents are asked for, and how often.
+//! Popularity of documents.
 
 use super::alias::Alias;
 use flashweir_core::Rng;
@@ -6,7 +6,8 @@ use flashweir_core::limits::DOCUMENTS;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// Which document a request asks for. Documents are numbers from zero; who sends turns them into paths.
+/// Popularity: the distribution of the document that a request asks for. Documents are numbers from zero; the
+/// sender turns them into paths.
 ///
 /// ```
 /// use flashweir_workload::documents::Popularity;
@@ -48,7 +49,7 @@ pub enum PopularityError {
     /// A weight that is negative, infinite or not a number.
     #[error("{weight} is not a weight (of document {index}): expected a finite number, zero or more")]
     NotAWeight {
-        /// Which document, from zero.
+        /// Number of the document, from zero.
         index: usize,
         /// The weight given.
         weight: f64,

@@ -1,4 +1,4 @@
-//! How large documents are.
+//! Sizes of documents.
 
 use crate::text_error::TextError;
 use flashweir_core::Rng;

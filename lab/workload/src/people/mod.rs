@@ -13,10 +13,10 @@ pub use retry::{Failure, Failures, Pace, Retry};
 pub use session::{Session, SessionLength};
 pub use wait::{LONGEST_WAIT, Wait};
 
-/// How the people of one class behave. The default: one request each, endless patience, no second try.
+/// Behaviour of the people of one class. The default: one request each, endless patience, no second try.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Habits {
-    /// How long a person waits for each request, drawn once for each person; `None`: as long as it takes.
+    /// Patience of a person for each request, drawn once for each person; `None`: as long as it takes.
     pub patience: Option<Wait>,
     /// Requests of a person's visit.
     pub session: Session,

@@ -52,7 +52,7 @@ impl Person {
         new
     }
 
-    /// How long the person waits for each of their requests, from the moment it was first to be made, over
+    /// Time that the person waits for each of their requests, from the moment it was first to be made, over
     /// all its tries and the waits between them; then they leave for good. `None`: as long as it takes.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
@@ -74,14 +74,14 @@ impl Person {
         popularity.document(self.person, request.0, || self.draws(Purpose::Document).fork(request.0))
     }
 
-    /// How long the person thinks between the end of the request that they made last and the next one. About
+    /// Time that the person thinks between the end of the request that they made last and the next one. About
     /// 100 ns if drawn.
     #[must_use]
     pub fn think(&self) -> Duration {
         self.habits.session.think.draw(&mut self.draws(Purpose::Think).fork(self.requests_made))
     }
 
-    /// How long the person waits before they try the request that they made last again, after `tries_so_far`
+    /// Time that the person waits before they try the request that they made last again, after `tries_so_far`
     /// tries of it (the failed one included), of which the last failed for `why` and, if it was an answer,
     /// `asked` for a wait (`Retry-After`). `None`: they give the request up. Patience is not looked at: who
     /// keeps the time does.

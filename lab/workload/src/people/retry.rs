@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Whether and when a person tries again.
+/// Retry policy of a person.
 ///
 /// ```
 /// use flashweir_core::Rng;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub struct Retry {
     /// The chance that a person tries again after one failed try, 0 to 1; decided again each time.
     pub share: f64,
-    /// How long they wait before they do.
+    /// Wait before a retry.
     pub pace: Pace,
     /// Tries of one request at most, the first included.
     pub tries_most: u32,
@@ -32,7 +32,7 @@ pub struct Retry {
     pub on: Failures,
 }
 
-/// Why a try failed.
+/// Reason for which a try failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The service answered that it would not serve.
@@ -54,7 +54,7 @@ pub struct Failures {
     pub broken: bool,
 }
 
-/// How long a person waits before they try again, written `at-once`, `fixed:1s`, `backoff:100ms`,
+/// Wait of a person before they try again, written `at-once`, `fixed:1s`, `backoff:100ms`,
 /// `backoff:100ms-10s`, `retry-after` or `retry-after:5s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -88,9 +88,9 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// How long the person waits before another try, after `tries_so_far` tries (the failed one included) of
-    /// which the last failed for `why` and asked for a wait of `asked`; `None` if they give up. `draws` gives
-    /// the generator of this very decision; it is not called if they cannot try again anyway. About 20 ns and
+    /// Wait of the person before another try, after `tries_so_far` tries (the failed one included) of which
+    /// the last failed for `why` and asked for a wait of `asked`; `None` if they give up. `draws` gives the
+    /// generator of this very decision; it is not called if they cannot try again anyway. About 20 ns and
     /// what `draws` takes.
     pub fn wait(
         &self,
@@ -112,7 +112,7 @@ impl Failures {
     /// All of them.
     pub const ANY: Self = Self { refused: true, timed_out: true, broken: true };
 
-    /// Whether this failure is among them.
+    /// Returns whether this failure is among them.
     #[must_use]
     pub fn contains(&self, failure: Failure) -> bool {
         match failure {

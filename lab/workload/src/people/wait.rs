@@ -1,4 +1,4 @@
-//! How long people wait: their patience, and the time they think between two requests.
+//! Waits of people: their patience, and the time they think between two requests.
 
 use crate::duration_text::{self, DurationText};
 use crate::text_error::TextError;

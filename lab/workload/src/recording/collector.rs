@@ -33,7 +33,7 @@ pub(super) struct Collector<'a> {
     documents: Vec<u32>,
 }
 
-/// How much is taken at most; an argument so that tests need not fill the memory.
+/// Maximum amounts that are taken; an argument, so that tests need not fill the memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     lines: u64,
@@ -186,7 +186,7 @@ impl<'a> Collector<'a> {
             + self.problems.elsewhere
     }
 
-    /// Why there is nothing to play.
+    /// Reason for which there is nothing to play.
     fn nothing(self) -> RecordingError {
         let Problems { unparsed, first_unparsed, left_out, elsewhere, .. } = self.problems;
         match first_unparsed.into_iter().next() {

@@ -39,7 +39,7 @@ pub(super) struct DocumentTable {
     name: String,
 }
 
-/// Why a document gets no number.
+/// Reason for which a document gets no number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoNumber {
     /// It cannot be asked for.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// One request of a log. The identity of its client is never taken over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
-    /// When it came.
+    /// Time of arrival.
     pub(super) time: Stamp,
     pub(super) method: Cow<'a, [u8]>,
     pub(super) target: Target<'a>,
@@ -59,7 +59,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Why a line is no request, and the part of it at fault: never one that may name the client.
+/// Reason for which a line is no request, and the part of it at fault: never one that may name the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw<'a> {
     pub(super) defect: Defect,
@@ -106,7 +106,7 @@ pub(super) fn checked_size(field: &[u8]) -> Result<Option<u64>, Flaw<'_>> {
     number.map(Some).ok_or(Defect::BadSize.at(field))
 }
 
-/// Whether this is the status of an answer: three digits.
+/// Returns whether this is the status of an answer: three digits.
 pub(super) fn is_status(field: &[u8]) -> bool {
     field.len() == 3 && field.iter().all(u8::is_ascii_digit)
 }

@@ -1,4 +1,4 @@
-//! Why a log cannot be read, or a recording not be used as wished.
+//! Reasons for which a log cannot be read, or a recording not be used as wished.
 
 use crate::recording::format::names;
 use crate::recording::problem::{Backwards, Place, Unparsed};

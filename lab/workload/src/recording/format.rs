@@ -46,7 +46,7 @@ struct Known {
     names: &'static [&'static str],
     /// The program that writes it, for lists.
     writer: &'static str,
-    /// Whether a file that begins so is of this format.
+    /// Test whether a file that begins so is of this format.
     fits: fn(&[u8]) -> bool,
     order: Order,
     /// Facts that are missing in it or uncertain, besides those that every log lacks; empty if none.

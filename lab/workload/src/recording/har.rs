@@ -47,7 +47,8 @@ pub(super) fn read(stream: impl BufRead, collector: &mut Collector<'_>) -> Resul
     }
 }
 
-/// Whether a file that begins so is an archive: an object whose first key is `log`, which holds an object.
+/// Returns whether a file that begins so is an archive: an object whose first key is `log`, which holds an
+/// object.
 pub(super) fn looks_like(first: &[u8]) -> bool {
     let mut is_archive = false;
     let mut lexer = SliceLexer::new(first);

@@ -8,7 +8,7 @@ use flashweir_core::limits::LOG_REORDERED_S;
 use hifijson::{Error, Lex, SliceLexer};
 use std::time::Duration;
 
-/// Which key means what in one kind of log; of several keys for the same, the first that a line has counts.
+/// Meanings of the keys in one kind of log; of several keys for the same, the first that a line has counts.
 #[derive(Debug)]
 pub(super) struct Layout {
     keys: &'static [(&'static str, Meaning)],
@@ -18,9 +18,9 @@ pub(super) struct Layout {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// When the request came.
+    /// Arrival of the request.
     Begin,
-    /// When its answer ended.
+    /// End of its answer.
     End,
     /// The time it took; the unit in nanoseconds.
     Took(u32),

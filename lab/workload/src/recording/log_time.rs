@@ -10,7 +10,7 @@ const DAYS_BEFORE_MONTH: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 27
 const DAYS_BEFORE_1970: i64 = 719_162;
 const NANOSECONDS: i128 = 1_000_000_000;
 
-/// When a line says that a request came.
+/// Time of arrival that a line states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Seconds since 1970 (UTC).

@@ -70,10 +70,10 @@ pub use format::{Format, UnknownFormatName};
 pub use pattern::{Pattern, PatternError};
 pub use problem::{Backwards, Defect, Place, Problems, Unparsed};
 
-/// How to read a log.
+/// Options for reading a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Which requests are kept.
+    /// Methods of the requests that are kept.
     pub methods: Methods,
     /// Treatment of the whole seconds.
     pub stamps: Stamps,
@@ -81,7 +81,7 @@ pub struct Options {
     pub strict: bool,
 }
 
-/// Which requests of a log are kept.
+/// Methods of the requests of a log that are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Methods {
     /// `GET` and `HEAD`, which change nothing at a server; the others are counted as left out.
@@ -143,7 +143,7 @@ impl Recording {
         Ok((format.unwrap_or(Format::Combined), recording))
     }
 
-    /// When each request comes, never falling: offsets from the beginning of the first request's second.
+    /// Arrival time of each request, never falling: offsets from the beginning of the first request's second.
     #[must_use]
     pub fn moments(&self) -> &Arc<[Duration]> {
         &self.moments
@@ -200,7 +200,7 @@ impl Recording {
         Ok(Self { moments: self.moments.iter().map(squeeze).collect(), length, ..self })
     }
 
-    /// How often each document is asked for, by its number.
+    /// Number of requests for each document, by its number.
     #[must_use]
     pub fn popularity_counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.table.len()];

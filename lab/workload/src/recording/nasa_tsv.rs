@@ -5,7 +5,7 @@ use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size,
 use crate::recording::log_time::Stamp;
 use crate::recording::problem::Defect;
 
-/// Whether this is the line of column names, which may stand first.
+/// Returns whether this is the line of column names, which may stand first.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"host\tlogname\ttime\t")
 }

@@ -27,7 +27,7 @@ pub struct Problems {
 /// One line that does not parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unparsed {
-    /// Where it stands.
+    /// Place in the log.
     pub place: Place,
     /// The fault.
     pub defect: Defect,
@@ -39,9 +39,9 @@ pub struct Unparsed {
 /// One request whose time lies before that of one further up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backwards {
-    /// Where it stands.
+    /// Place in the log.
     pub place: Place,
-    /// How far before the latest time seen, seconds.
+    /// Distance before the latest time seen, seconds.
     pub by_s: u64,
 }
 
@@ -54,7 +54,7 @@ pub enum Place {
     Record(u64),
 }
 
-/// Why a line or record is no request that can be played.
+/// Reason for which a line or record is no request that can be played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Defect {
     /// The line is too long to be one.

@@ -97,7 +97,7 @@ impl Reader {
     }
 }
 
-/// Whether a log that begins so is such a one: of CloudFront, or of others.
+/// Returns whether a log that begins so is such a one: of CloudFront, or of others.
 pub(super) fn looks_like(lines: impl Iterator<Item = impl AsRef<[u8]>>, of_cloudfront: bool) -> bool {
     lines.into_iter().any(|line| {
         let names = line.as_ref().trim_ascii_end().strip_prefix(FIELDS);

@@ -34,7 +34,7 @@ pub(super) fn parse(record: &[u8; RECORD_BYTES]) -> Result<Entry<'_>, Flaw<'_>> 
     })
 }
 
-/// Whether a file that begins so is such a log. Text never is: no letter is a method's code.
+/// Returns whether a file that begins so is such a log. Text never is: no letter is a method's code.
 pub(super) fn looks_like(first: &[u8]) -> bool {
     let (records, _) = first.as_chunks::<RECORD_BYTES>();
     let is_likely = |record: &[u8; RECORD_BYTES]| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const ABOUT: &str =
     "the filter `adaptive_concurrency` with the settings of the example in its documentation.";
 
-/// Where `make compare` puts it.
+/// Path at which `make compare` puts it.
 const IN_TOOLS: &str = "../tools/envoy/envoy/_bin/envoy";
 
 pub(super) fn installed() -> Option<PathBuf> {

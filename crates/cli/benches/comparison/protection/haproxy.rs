@@ -12,7 +12,7 @@ pub(crate) const ABOUT: &str = "`maxconn` at the server and a queue before it wi
 pub(crate) struct Setting {
     /// Requests in flight at the origin.
     pub(crate) maxconn: u32,
-    /// How long one may wait for that.
+    /// Queue timeout for that.
     pub(crate) queue_timeout_ms: u32,
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a server may take until it listens.
+/// Time within which a server has to listen.
 const START_WITHIN: Duration = Duration::from_secs(10);
 /// Pause between two looks at whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

@@ -50,10 +50,10 @@ impl ClassifyArgs {
             return Ok("service   none has this host: 421 Misdirected Request\n".to_owned());
         };
         let service = &config.services[found.service];
-        let mut text = told_service(service);
-        told_class(&mut text, "class", &service.sentry, &service.classes, found.class);
+        let mut text = describe_service(service);
+        write_class(&mut text, "class", &service.sentry, &service.classes, found.class);
         if let (Some(candidate), Some(found)) = (&service.candidate, found.candidate) {
-            told_class(&mut text, "candidate", &candidate.sentry, &candidate.classes, found.class);
+            write_class(&mut text, "candidate", &candidate.sentry, &candidate.classes, found.class);
         }
         Ok(text)
     }
@@ -90,15 +90,15 @@ fn parse(field: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name.parse().ok()?, value.trim().parse().ok()?))
 }
 
-fn told_service(service: &Service) -> String {
+fn describe_service(service: &Service) -> String {
     let hosts: Vec<String> = service.hosts.iter().map(ToString::to_string).collect();
     let hosts =
         if hosts.is_empty() { "every host that no other service has".to_owned() } else { hosts.join(", ") };
     format!("{:<10}{} ({hosts})\n", "service", service.name)
 }
 
-/// How a policy takes the request: `name` is what its class is called here.
-fn told_class(text: &mut String, name: &str, sentry: &Sentry, classes: &[Class], index: u8) {
+/// Writes how a policy classifies the request: `name` is the name of its class here.
+fn write_class(text: &mut String, name: &str, sentry: &Sentry, classes: &[Class], index: u8) {
     let index = usize::from(index);
     let class = &classes[index];
     let mut line = |name: &str, value: &str| {

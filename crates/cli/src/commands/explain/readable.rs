@@ -19,9 +19,10 @@ pub(super) fn explanation(json: &str) -> anyhow::Result<String> {
 /// The gateway's message in place of an explanation: its `detail` or `error` where the answer is JSON.
 pub(super) fn refusal(status: u16, answer: &str) -> String {
     let json: Option<Value> = serde_json::from_str(answer).ok();
-    let told = json.as_ref().and_then(|value| value["detail"].as_str().or_else(|| value["error"].as_str()));
-    let told = told.unwrap_or(answer).trim();
-    if told.is_empty() { format!("the gateway answered {status}") } else { told.to_owned() }
+    let message =
+        json.as_ref().and_then(|value| value["detail"].as_str().or_else(|| value["error"].as_str()));
+    let message = message.unwrap_or(answer).trim();
+    if message.is_empty() { format!("the gateway answered {status}") } else { message.to_owned() }
 }
 
 fn lines(text: &mut String, map: &Map<String, Value>, depth: usize) {

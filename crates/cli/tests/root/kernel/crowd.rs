@@ -86,7 +86,7 @@ pub(crate) fn ask(address: SocketAddr) -> String {
     response
 }
 
-/// Whether a response is the kernel's own.
+/// Returns whether a response is the kernel's own.
 pub(crate) fn is_refused_by_kernel(response: &str) -> bool {
     response.contains("\r\nFlashweir-Decision: ") && response.contains(" kernel; reason=")
 }

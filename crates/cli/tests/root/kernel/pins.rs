@@ -81,14 +81,14 @@ fn a_pinned_gate_stands_from_one_gateway_to_the_next() {
 
 /// The interface goes and comes back, and is guarded and pinned again.
 fn check_a_return(testbed: &Testbed, gateway: &Gateway, pin: &Path) {
-    let is_told_guarded =
+    let reported_guarded =
         || as_server(testbed, || gateway.status())["kernel"]["interfaces"][0]["is_guarded"].as_bool();
-    assert_eq!(is_told_guarded(), Some(true));
+    assert_eq!(reported_guarded(), Some(true));
     ip(testbed, SERVER, &["link", "delete", CLIENTS]);
-    eventually("the loss of the interface", || (is_told_guarded() == Some(false)).then_some(()));
+    eventually("the loss of the interface", || (reported_guarded() == Some(false)).then_some(()));
     assert!(!pin.exists(), "a pin of what is gone");
     ip(testbed, SERVER, &["link", "add", CLIENTS, "type", "veth", "peer", "name", "nobody"]);
-    eventually("its return", || (is_told_guarded() == Some(true)).then_some(()));
+    eventually("its return", || (reported_guarded() == Some(true)).then_some(()));
     assert!(is_guarded(testbed) && pin.exists());
     let warnings = "flashweir_warnings_total{event=\"kernel\"}";
     assert!(as_server(testbed, || gateway.metrics()).value(warnings) >= 1.0);

@@ -15,7 +15,7 @@ pub(crate) const SERVER: &str = "server";
 /// Everything a test needs.
 pub(crate) struct Scene {
     pub(crate) gateway: Gateway,
-    /// Where clients connect.
+    /// Address to which clients connect.
     pub(crate) address: SocketAddr,
     _origin: Origin,
     testbed: Testbed,
@@ -70,7 +70,7 @@ impl Scene {
         self.testbed.inside(SERVER, || ask(&self.gateway))
     }
 
-    /// Whether a program stands before the interface.
+    /// Returns whether a program stands before the interface.
     pub(crate) fn is_guarded(&self) -> bool {
         is_guarded(&self.testbed)
     }
@@ -95,7 +95,7 @@ impl Scene {
     }
 }
 
-/// Whether a program stands before the server's interface.
+/// Returns whether a program stands before the server's interface.
 pub(crate) fn is_guarded(testbed: &Testbed) -> bool {
     ip(testbed, SERVER, &["link", "show", CLIENTS]).contains("prog/xdp")
 }
@@ -114,7 +114,7 @@ pub(crate) fn as_server<T: Send>(testbed: &Testbed, work: impl FnOnce() -> T + S
     testbed.inside(SERVER, work)
 }
 
-/// Whether this kernel takes programs from this user; a loud line where not.
+/// Returns whether this kernel takes programs from this user; prints a loud line where not.
 pub(crate) fn may_load(test: &str) -> bool {
     match flashweir_kernel::gate::KernelGate::load() {
         Ok(_) => true,

@@ -29,7 +29,7 @@ const BURST_BYTES: u32 = 6_250;
 const CONGESTION_CONTROL: &str = "reno";
 /// In the router's namespace, where no other program listens.
 const ADMIN: &str = "127.0.0.1:9900";
-/// How often a thread looks whether it is to end.
+/// Interval at which a thread checks whether it has to end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The namespaces and the narrow link.

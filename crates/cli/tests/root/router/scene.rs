@@ -137,7 +137,7 @@ impl Scene {
         self.testbed.inside(ROUTER, work)
     }
 
-    /// Whether a program stands before the interface.
+    /// Returns whether a program stands before the interface.
     pub(crate) fn is_guarded(&self) -> bool {
         self.ip(&["link", "show", CLIENTS]).contains("prog/xdp")
     }
@@ -169,7 +169,7 @@ fn admin() -> SocketAddr {
     ADMIN.parse().expect("an address")
 }
 
-/// Whether this kernel takes programs from this user; a loud line where not.
+/// Loads a gate if this kernel takes programs from this user; prints a loud line where not.
 pub(crate) fn may_load(test: &str) -> Option<KernelGate> {
     match KernelGate::load() {
         Ok(gate) => Some(gate),

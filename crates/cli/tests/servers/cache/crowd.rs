@@ -8,7 +8,7 @@ use flashweir_testkit::{GatewayBuilder, Load, Message, Upstream, eventually, unt
 
 use crate::cache::scene::{binary, cache_status, get};
 
-/// How long the server takes for an answer; with two connections it answers some 100 a second.
+/// Time of the server for an answer; with two connections it answers some 100 a second.
 const TAKES: Duration = Duration::from_millis(20);
 
 fn slow(fields: &'static str) -> Upstream {

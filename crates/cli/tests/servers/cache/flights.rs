@@ -101,7 +101,7 @@ fn requests_with_one_origin_are_one_fetch_beside_the_one_without() {
     gateway.wait_metric("flashweir_cache_waiting", 2.0);
     let mut without = gateway.connect();
     without.send("GET /page HTTP/1.1\r\nHost: shop.example\r\n\r\n");
-    eventually("a fetch of its own", || (upstream.request_count() == 2).then_some(()));
+    eventually("a second fetch", || (upstream.request_count() == 2).then_some(()));
     latch.open();
     let numbers: Vec<usize> = with.iter_mut().map(|client| number(&client.response())).collect();
     assert!(numbers.iter().all(|&other| other == numbers[0]), "{numbers:?}");

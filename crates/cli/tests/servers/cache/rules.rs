@@ -112,8 +112,8 @@ fn only_what_the_origin_makes_fresh_for_all_is_stored() {
 fn directives_and_unknown_fields_pass_and_are_kept() {
     const DIRECTIVES: &str = "max-age=60, no-transform, future-word=\"a, b\"";
     let upstream = numbered(|request| {
-        let told = request.field("cache-control").unwrap_or("-");
-        let fields = format!("Cache-Control: {DIRECTIVES}\r\nX-Unknown: a; b\r\nX-Told: {told}\r\n");
+        let directives = request.field("cache-control").unwrap_or("-");
+        let fields = format!("Cache-Control: {DIRECTIVES}\r\nX-Unknown: a; b\r\nX-Told: {directives}\r\n");
         (200, format!("{fields}Connection: X-Hop\r\nX-Hop: 1\r\nCache-Status: origin; hit\r\n"))
     });
     let gateway = caching(&upstream).start();

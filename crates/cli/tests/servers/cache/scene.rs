@@ -65,7 +65,7 @@ pub(crate) fn cache_status(answer: &Message) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Whether the second of two equal requests is answered by a copy of the first's answer.
+/// Returns whether the second of two equal requests is answered by a copy of the first's answer.
 pub(crate) fn is_cached(gateway: &Gateway, target: &str, fields: &str) -> bool {
     let mut client = gateway.connect();
     let (first, second) = (get(&mut client, target, fields), get(&mut client, target, fields));

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// The bar is 3 s on a machine that has nothing else to do.
 const NEW_LEADER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Where `make nats-server` puts it, beside the profile's own folder.
+/// Path at which `make nats-server` puts it, beside the profile's own folder.
 fn require(test: &str) -> Option<PathBuf> {
     let installed =
         Path::new(env!("CARGO_BIN_EXE_flashweir")).ancestors().nth(2)?.join("tools/bin/nats-server");

@@ -28,7 +28,7 @@ pub(crate) const COUNTS: [usize; 3] = [1, 4, 16];
 
 /// One gateway, as it is measured.
 pub(crate) trait MeasuredGateway {
-    /// Where clients connect.
+    /// Address to which clients connect.
     fn door(&self) -> SocketAddr;
     /// Its `/status`.
     fn says(&self) -> Value;

@@ -139,12 +139,12 @@ fn servers_move_to_the_application_to_which_the_crowd_comes() {
     println!("   at  moving: servers, admitted/s          fixed: servers, admitted/s");
     let mut before = [Row::default(); 2];
     for now in &rows {
-        let told = [0, 1].map(|lane| {
+        let cells = [0, 1].map(|lane| {
             let (now, before): (Row, Row) = (now[lane], before[lane]);
             let rate = |it: usize| (now.admitted[it] - before.admitted[it]) as f64 / (now.at_s - before.at_s);
             format!("{:>2} {:>2}  {:>6.1} {:>6.1}", now.servers[0], now.servers[1], rate(0), rate(1))
         });
-        println!("{:>5.0}  {}                  {}", now[0].at_s, told[0], told[1]);
+        println!("{:>5.0}  {}                  {}", now[0].at_s, cells[0], cells[1]);
         before = *now;
     }
     let revenue = last.map(|row| row.admitted.iter().sum::<u64>());

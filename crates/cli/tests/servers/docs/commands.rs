@@ -159,7 +159,7 @@ fn write_named_files(directory: &Path, config: &str) {
     }
 }
 
-/// Whether a word is one variable of the shell, and not a pattern of a log in quotes.
+/// Returns whether a word is one variable of the shell, and not a pattern of a log in quotes.
 fn is_variable(word: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_{}".contains(&byte);
     word.strip_prefix('$').is_some_and(|name| name.bytes().all(is_of_name))

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the tests of the cache's table are, the first that has the file counts: files of unit tests stand beside what they test.
+/// Folders of the tests in the cache's table; the first that has the file counts: files of unit tests stand
+/// beside the code they test.
 const OF_THE_CACHE: [&str; 3] =
     ["crates/cache/src", "crates/cli/tests/servers/cache", "crates/cli/tests/servers/replication"];
 

@@ -6,19 +6,19 @@ use crate::egress::scene::{Egress, ScriptedNode, asks};
 fn deadlines_travel_and_what_is_too_late_is_not_sent() {
     let node = ScriptedNode::start();
     let egress = Egress::start(&[node.upstream.url()], "deadline_ms = 9000");
-    let told = || -> u64 {
+    let deadline_ms = || -> u64 {
         let request = node.upstream.last_request();
         request.field("flashweir-deadline").expect("a deadline").parse().expect("milliseconds")
     };
     assert_eq!(egress.get().status(), 200);
-    assert!((1..=9_000).contains(&told()), "{}", told());
+    assert!((1..=9_000).contains(&deadline_ms()), "{}", deadline_ms());
     assert_eq!(
         node.upstream.last_request().field("flashweir-sender"),
         Some("shop"),
         "the node signs for this name"
     );
     assert_eq!(egress.get_with("Flashweir-Deadline: 60000\r\n").status(), 200);
-    assert!((9_001..=60_000).contains(&told()), "{}", told());
+    assert!((9_001..=60_000).contains(&deadline_ms()), "{}", deadline_ms());
     let late = egress.get_with("Flashweir-Deadline: 0\r\n");
     assert_eq!(late.status(), 504);
     assert!(

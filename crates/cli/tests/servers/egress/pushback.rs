@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tokio::sync::oneshot;
 
-/// How a call ends.
+/// Status with which a call ends.
 #[derive(Clone, Copy)]
 enum Status {
     /// In trailers, after a message.

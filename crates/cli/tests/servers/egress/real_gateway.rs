@@ -18,7 +18,7 @@ const WITHIN: Duration = Duration::from_secs(120);
 /// Of what the crowd asked for, the part that may be refused at the gateway. It is below 1 % unless the machine keeps the origin from its work.
 const REFUSED_AT_NODE_MAX: f64 = 0.1;
 
-/// Whether this build's gateway asks the nodes in front of it for less.
+/// Returns whether this build's gateway asks the nodes in front of it for less.
 fn gateway_gives_feedback() -> bool {
     let directory = TempDir::new().expect("a directory");
     let config = "upstream.urls = [\"http://127.0.0.1:1\"]\nfeedback.enabled = true\n";
@@ -47,15 +47,18 @@ fn an_overloaded_gateway_asks_the_sidecar_for_less_under_load() {
     let refused_at_node = node.metrics().sum("flashweir_requests_shed_total");
     let metrics = egress.metrics();
     let refused_here = metrics.value("flashweir_egress_refused_total{target=\"api\",reason=\"limit\"}");
-    let told = format!(
+    let summary = format!(
         "offered {offered}, refused by the gateway {refused_at_node}, here {refused_here}: {}",
         egress.node()
     );
-    println!("{told}");
-    assert!(metrics.value("flashweir_egress_feedback_total{target=\"api\",outcome=\"new\"}") > 0.0, "{told}");
+    println!("{summary}");
+    assert!(
+        metrics.value("flashweir_egress_feedback_total{target=\"api\",outcome=\"new\"}") > 0.0,
+        "{summary}"
+    );
     for bad in ["forged", "untagged", "unknown_key", "syntax", "length"] {
-        assert_eq!(egress.feedback(bad), 0, "{bad}: {told}");
+        assert_eq!(egress.feedback(bad), 0, "{bad}: {summary}");
     }
-    assert!(refused_here > 0.0, "{told}");
-    assert!(refused_at_node <= REFUSED_AT_NODE_MAX * offered, "{told}");
+    assert!(refused_here > 0.0, "{summary}");
+    assert!(refused_at_node <= REFUSED_AT_NODE_MAX * offered, "{summary}");
 }

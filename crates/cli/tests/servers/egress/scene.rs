@@ -194,7 +194,7 @@ pub(crate) fn get(fields: &str) -> String {
     format!("GET /stock HTTP/1.1\r\nHost: test\r\n{fields}\r\n")
 }
 
-/// Which status each of `count` requests got, one after the other on one connection.
+/// Statuses of `count` requests, one after the other on one connection.
 pub(crate) fn statuses(egress: &Egress, count: usize, fields: &str) -> Vec<u16> {
     let mut client = Client::connect(egress.address);
     (0..count).map(|_| client.ask(&get(fields)).status()).collect()

@@ -22,7 +22,7 @@ struct Crowd {
     refused: Vec<Message>,
 }
 
-/// Whether each request is let in, as long as the limit is what it is at a cold start.
+/// Decision about each request, while the limit is that of a cold start.
 const EXPECTED: [(&str, bool, usize); 4] =
     [("none", true, 8), ("none", false, 4), ("gold", true, 2), ("gold", false, 1)];
 
@@ -54,18 +54,18 @@ impl Crowd {
     /// All answers, but for what differs from one to the next anyway: a refusal's id and the time to come back, and the
     /// date.
     fn answers(mut self) -> Vec<String> {
-        let inside = self.inside.iter_mut().map(|client| told(&client.response(), &[]));
+        let inside = self.inside.iter_mut().map(|client| with_replacements(&client.response(), &[]));
         let inside: Vec<String> = inside.collect();
         let refused = self.refused.iter().map(|refusal| {
             let seconds = refusal.field("retry-after").expect("a time");
-            told(refusal, &[(decision(refusal), "ID"), (&format!("in {seconds} s"), "in N s")])
+            with_replacements(refusal, &[(decision(refusal), "ID"), (&format!("in {seconds} s"), "in N s")])
         });
         inside.into_iter().chain(refused).collect()
     }
 }
 
 /// An answer with other words for some.
-fn told(answer: &Message, replaced: &[(&str, &str)]) -> String {
+fn with_replacements(answer: &Message, replaced: &[(&str, &str)]) -> String {
     let replace =
         |text: &str| replaced.iter().fold(text.to_owned(), |text, (one, other)| text.replace(one, other));
     let drawn = ["date", "retry-after", "content-length"];
@@ -81,7 +81,7 @@ fn request(plan: &str) -> String {
 }
 
 fn decision(refusal: &Message) -> &str {
-    refusal.field("flashweir-decision").and_then(|told| told.split(';').next()).expect("a decision")
+    refusal.field("flashweir-decision").and_then(|field| field.split(';').next()).expect("a decision")
 }
 
 fn candidate(gateway: &Gateway) -> Value {
@@ -117,10 +117,10 @@ fn it_tells_what_it_would_have_done_and_answers_are_as_without_it() {
     let full = ["many", "few"].map(|class| metrics.value(&series("shed", class, ",reason=\"capacity\"")));
     assert_eq!(full, [2.0, 3.0]);
 
-    let told = candidate(&gateway);
-    assert_eq!(told["virtual"]["in_flight"], 10, "{told}");
-    let many = &told["classes"][1];
-    assert_eq!((&many["name"], &many["let_in_by"]["candidate"]), (&"many".into(), &2.into()), "{told}");
+    let status = candidate(&gateway);
+    assert_eq!(status["virtual"]["in_flight"], 10, "{status}");
+    let many = &status["classes"][1];
+    assert_eq!((&many["name"], &many["let_in_by"]["candidate"]), (&"many".into(), &2.into()), "{status}");
 
     for (refusal, would) in [(&crowd.refused[0], "let_in"), (&crowd.refused[4], "refuse")] {
         let explained = gateway.ask_admin(&format!("/explain/{}", decision(refusal))).json();

@@ -22,9 +22,9 @@ fn a_strangers_word_on_where_it_came_from_is_replaced() {
 fn a_trusted_proxys_word_is_kept_and_extended() {
     let upstream = Upstream::reflecting();
     let gateway = before(&upstream).set("client.trusted_proxies", "[\"127.0.0.0/24\"]").start();
-    let told =
+    let fields =
         "X-Forwarded-For: 203.0.113.7\r\nForwarded: for=203.0.113.7;proto=https\r\nX-Forwarded-Proto: https";
-    let _ = gateway.connect().ask(&get_with("/", told));
+    let _ = gateway.connect().ask(&get_with("/", fields));
     let seen = upstream.last_request();
     assert_eq!(seen.fields.all("x-forwarded-for").join(", "), "203.0.113.7, 127.0.0.1");
     assert_eq!(seen.fields.all("x-forwarded-proto"), ["https"]);
@@ -33,7 +33,7 @@ fn a_trusted_proxys_word_is_kept_and_extended() {
 
     // The same words from an address outside the trusted network.
     let mut stranger = Client::connect_from(Ipv4Addr::new(127, 9, 9, 9), gateway.address());
-    let _ = stranger.ask(&get_with("/", told));
+    let _ = stranger.ask(&get_with("/", fields));
     assert_eq!(upstream.last_request().fields.all("x-forwarded-for"), ["127.9.9.9"]);
 }
 

@@ -100,8 +100,13 @@ fn an_http2_upstream_is_spoken_to_in_http2() {
     let url = format!("http://{}", nginx.address());
     let gateway = GatewayBuilder::new(&binary()).upstream(&url).text("upstream.protocol", "http2").start();
     for arguments in [&["--http1.1"][..], &[PRIOR_KNOWLEDGE][..]] {
-        let told = curl.get(&format!("http://{}/protocol", gateway.address()), arguments);
-        assert_eq!((told.status, told.text().as_str()), (200, "HTTP/2.0"), "{arguments:?}: {}", told.stderr);
+        let protocol = curl.get(&format!("http://{}/protocol", gateway.address()), arguments);
+        assert_eq!(
+            (protocol.status, protocol.text().as_str()),
+            (200, "HTTP/2.0"),
+            "{arguments:?}: {}",
+            protocol.stderr
+        );
         let big = curl.get(&format!("http://{}/big", gateway.address()), arguments);
         assert!(big.code == 0 && big.body == pattern(2 << 20), "{arguments:?}: {}", big.stderr);
     }
@@ -121,7 +126,7 @@ fn a_refusal_over_http2_is_the_same_refusal() {
         curl.get(&url, &[PRIOR_KNOWLEDGE, "--header", "Accept: application/json", "--data", "body"]);
     assert_eq!((refused.code, refused.status, refused.version.as_str()), (0, 503, "2"), "{}", refused.stderr);
     assert!(
-        refused.fields.first("flashweir-decision").is_some_and(|told| told.ends_with("requests_in_flight"))
+        refused.fields.first("flashweir-decision").is_some_and(|field| field.ends_with("requests_in_flight"))
     );
     assert!(refused.fields.has("retry-after") && !refused.fields.has("connection"), "{:?}", refused.fields);
     assert!(refused.text().contains("\"reason\":\"requests_in_flight\""), "{}", refused.text());
@@ -219,8 +224,8 @@ fn a_tls_upstream_is_verified_with_the_given_authority() {
             .text("upstream.ca_file", &ca)
             .text("upstream.protocol", protocol)
             .start();
-        let told = gateway.get("/protocol");
-        assert_eq!((told.status(), told.text().as_str()), (200, spoken));
+        let answer = gateway.get("/protocol");
+        assert_eq!((answer.status(), answer.text().as_str()), (200, spoken));
     }
     let other = tempfile::tempdir().expect("a fresh directory");
     let stranger = Authority::new().write(other.path()).display().to_string();

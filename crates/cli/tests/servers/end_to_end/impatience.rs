@@ -36,22 +36,22 @@ fn impatient(gateway: &Gateway) -> Value {
 
 /// The sources that are listed: the one that may be, and how long it still is.
 fn listed(gateway: &Gateway) -> Option<f64> {
-    let told = gateway.ask_admin("/fairness/impatient").json();
-    let sources = told["sources"].as_array().expect("a list");
-    assert!(sources.iter().all(|source| source["address"] == HASTY.to_string()), "{told}");
+    let listing = gateway.ask_admin("/fairness/impatient").json();
+    let sources = listing["sources"].as_array().expect("a list");
+    assert!(sources.iter().all(|source| source["address"] == HASTY.to_string()), "{listing}");
     sources.first().map(|source| source["left_s"].as_f64().expect("seconds"))
 }
 
 /// The client's target with the longest Retry-After: each target has its own place between one and two seconds.
 fn slowest(visitor: &mut Visitor) -> String {
     let targets = (0..16).map(|number| format!("/{number}"));
-    let told = |target: &String| -> u64 {
+    let retry_after_s = |target: &String| -> u64 {
         visitor.ask(target).and_then(|answer| answer.field("retry-after")?.parse().ok()).unwrap_or(0)
     };
-    targets.max_by_key(told).expect("some")
+    targets.max_by_key(retry_after_s).expect("some")
 }
 
-/// Whether a new connection from there is answered.
+/// Returns whether a new connection from there is answered.
 fn is_answered(gateway: &Gateway) -> bool {
     Visitor::new(HASTY, gateway.address(), "").ask("/").is_some()
 }
@@ -96,8 +96,8 @@ fn who_ignores_retry_after_is_refused_connections_for_a_while_and_nobody_else_is
                     if answer.as_ref().is_none_or(|answer| answer.status() != 503) {
                         lost.fetch_add(1, Relaxed);
                     }
-                    let told = answer.and_then(|answer| answer.field("retry-after")?.parse().ok());
-                    let wait = pause.unwrap_or(Duration::from_secs(told.unwrap_or(1)));
+                    let retry_after_s = answer.and_then(|answer| answer.field("retry-after")?.parse().ok());
+                    let wait = pause.unwrap_or(Duration::from_secs(retry_after_s.unwrap_or(1)));
                     let since = Instant::now();
                     while !ends.load(Relaxed) && since.elapsed() < wait {
                         std::thread::park_timeout(Duration::from_millis(20));

@@ -56,8 +56,10 @@ fn a_program_gets_a_problem_document_a_person_a_page_and_others_a_line() {
     assert!(line.field("content-type").is_some_and(|kind| kind.starts_with("text/plain")), "{line:?}");
 
     for response in [&problem, &page, &line] {
-        let (id, reason) =
-            response.field("flashweir-decision").and_then(|told| told.split_once("; ")).expect("a decision");
+        let (id, reason) = response
+            .field("flashweir-decision")
+            .and_then(|field| field.split_once("; "))
+            .expect("a decision");
         assert_eq!((id.len(), reason), (13, "reason=requests_in_flight"));
         let seconds: u32 = response.field("retry-after").expect("a time").parse().expect("whole seconds");
         assert!(seconds >= 1);
@@ -116,7 +118,7 @@ fn a_refusal_explains_itself_to_the_operator() {
     let refused = full.gateway.connect().ask("GET /private?token=1 HTTP/1.1\r\nHost: a\r\n\r\n");
     let id = refused
         .field("flashweir-decision")
-        .and_then(|told| told.split(';').next())
+        .and_then(|field| field.split(';').next())
         .expect("a decision")
         .to_owned();
 
@@ -131,9 +133,13 @@ fn a_refusal_explains_itself_to_the_operator() {
     assert!(!explained.text().contains("token"), "the URL is not remembered");
 
     let admin = full.gateway.admin().to_string();
-    let told = binary().run(["explain", &id, "--admin", &admin]);
-    assert_eq!(told.code(), Some(0), "{}", told.stderr);
-    assert!(told.stdout.contains(&id) && told.stdout.contains("max_requests_in_flight"), "{}", told.stdout);
+    let explained = binary().run(["explain", &id, "--admin", &admin]);
+    assert_eq!(explained.code(), Some(0), "{}", explained.stderr);
+    assert!(
+        explained.stdout.contains(&id) && explained.stdout.contains("max_requests_in_flight"),
+        "{}",
+        explained.stdout
+    );
     let shouted = binary().run(["explain", &id.to_uppercase(), "--admin", &admin]);
     assert_eq!(shouted.code(), Some(0), "ids survive being read aloud: {}", shouted.stderr);
 }
@@ -149,12 +155,12 @@ fn an_id_that_names_nothing_is_told_so() {
     assert!(unknown.stderr.contains("no such decision"), "{}", unknown.stderr);
     let malformed = binary().run(["explain", "hello", "--admin", &admin]);
     assert_eq!(malformed.code(), Some(64), "{}", malformed.stderr);
-    let nobody = binary().run([
+    let unreachable = binary().run([
         "explain",
         "0000000000000",
         "--admin",
         &flashweir_testkit::reserve_address().to_string(),
     ]);
-    assert_eq!(nobody.code(), Some(1));
-    assert!(nobody.stderr.contains("--admin"), "{}", nobody.stderr);
+    assert_eq!(unreachable.code(), Some(1));
+    assert!(unreachable.stderr.contains("--admin"), "{}", unreachable.stderr);
 }

@@ -33,9 +33,9 @@ fn every_host_reaches_its_service_over_http_1_and_2() {
     let status = gateway.status();
     assert_eq!(status["services"][1]["name"], "api", "{status}");
     assert_eq!(status["services"][1]["classes"][0]["name"], "default", "{status}");
-    let told: Vec<_> =
+    let names: Vec<_> =
         status["upstreams"].as_array().expect("upstreams").iter().map(|one| &one["service"]).collect();
-    assert_eq!(told, ["default", "api"]);
+    assert_eq!(names, ["default", "api"]);
     gateway.wait_metric("flashweir_upstream_healthy{service=\"default\",upstream=\"0\"}", 1.0);
     gateway.wait_metric("flashweir_upstream_healthy{service=\"api\",upstream=\"0\"}", 1.0);
 }
@@ -47,8 +47,8 @@ fn where_no_service_has_the_rest_a_stranger_is_told_to_go_elsewhere() {
     let gateway = GatewayBuilder::new(&binary()).set("service", &services).start();
     let mut client = gateway.connect();
     for host in ["shop.example", "x.api.example", "127.0.0.1"] {
-        let told = client.ask(&request(host));
-        assert_eq!((told.status(), told.field("flashweir-error")), (421, Some("misdirected")), "{host}");
+        let answer = client.ask(&request(host));
+        assert_eq!((answer.status(), answer.field("flashweir-error")), (421, Some("misdirected")), "{host}");
     }
     assert_eq!(client.ask(&request("api.example")).text(), "api", "the connection is as good as before");
     let metrics = gateway.metrics();

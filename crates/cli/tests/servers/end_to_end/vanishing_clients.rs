@@ -206,7 +206,8 @@ fn a_client_that_ends_its_half_gets_its_answer() {
     assert_eq!(gateway.metrics().value("flashweir_requests_abandoned_total"), 0.0);
 }
 
-/// What went ahead of the next chunk would be the last chunk to some clients, if the connection ended in order behind it.
+/// Goal: some clients would take the chunk before the cut for the last one, if the connection ended in order
+/// behind it.
 #[test]
 fn an_answer_cut_short_is_reset_for_a_client_that_ended_its_half() {
     let latch = Latch::new();

@@ -135,7 +135,8 @@ fn a_crash_at_any_step_of_a_reload_leaves_a_gateway_that_starts() {
     assert_eq!(gateway.ask_admin("/readyz").status(), 200);
 }
 
-/// Whether a gateway that was asked to reload has done so; false when it is gone, nothing while it is at it.
+/// Returns whether a gateway that was asked to reload has done so; false when it is gone, nothing while it is
+/// at it.
 fn outcome(gateway: &Gateway) -> Option<bool> {
     let Ok(mut client) = Client::try_connect(gateway.admin()) else { return Some(false) };
     let asked = client.try_send("GET /metrics HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");

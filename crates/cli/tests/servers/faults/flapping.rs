@@ -36,11 +36,11 @@ struct Flapping {
 impl Flapping {
     fn start(address: SocketAddr) -> Self {
         let stays = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stays);
+        let stays_open = Arc::clone(&stays);
         let thread = std::thread::spawn(move || {
             loop {
                 let upstream = answering(address);
-                if told.load(Ordering::SeqCst) {
+                if stays_open.load(Ordering::SeqCst) {
                     return upstream;
                 }
                 std::thread::park_timeout(EVERY);

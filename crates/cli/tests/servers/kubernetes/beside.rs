@@ -207,13 +207,13 @@ struct Found {
     /// Of the crowd's requests, those in time.
     served: f64,
     refused: u64,
-    /// When the first pods for it were ordered, and when as many were ready as it needs.
+    /// Times at which the first pods for it were ordered, and at which enough were ready.
     ordered_s: Option<f64>,
     enough_s: Option<f64>,
     /// The last refusal while it lasted.
     last_refused_s: Option<f64>,
     pods_most: u32,
-    /// How often growing turned into shrinking or back.
+    /// Number of changes from growing to shrinking or back.
     reversals: usize,
     pod_seconds: f64,
 }

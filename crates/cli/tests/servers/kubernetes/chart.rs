@@ -24,7 +24,7 @@ const VALUES: [&str; 6] = [
 /// Two gateways, which share the limit; each on its pod's address, because all addresses are this node's.
 const SEVERAL: [&str; 4] = ["--set", "gateway.replicas=2", "--set", "gateway.bindAddress=$(POD_IP)"];
 
-/// Where `make helm` puts it.
+/// Path at which `make helm` puts it.
 fn helm(test: &str) -> Option<PathBuf> {
     let helm = tools().join("helm");
     if helm.exists() {
@@ -105,7 +105,7 @@ fn install(plane: &ControlPlane, helm: &Path) {
     }
 }
 
-/// Whether the gateway has a share of a limit that two divide.
+/// Returns whether the gateway has a share of a limit that two divide.
 fn shares(gateway: IpAddr) -> bool {
     let Ok(mut client) = Client::try_connect(SocketAddr::new(gateway, 9900)) else { return false };
     let asked = client.try_send("GET /status HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n");

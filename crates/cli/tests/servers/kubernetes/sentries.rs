@@ -27,7 +27,7 @@ const SQUEEZE: f64 = 3.75;
 const MINUTES: u32 = 9;
 const STEP_PART: f64 = 4_000.0 / 19_000.0;
 const INTERVAL_S: f64 = 5.0;
-/// When the simulator's repaired rule has the second gateway and the third.
+/// Times at which the simulator's repaired rule has the second gateway and the third.
 const SIMULATED_S: [f64; 2] = [185.0, 425.0];
 const HIGH: f64 = 0.8;
 const GATEWAYS_MAX: u32 = 6;
@@ -172,7 +172,7 @@ struct Row {
     at_s: f64,
     ordered: u32,
     ready: u32,
-    /// How busy the busiest was.
+    /// Utilisation of the busiest.
     busiest: f64,
     refused: u64,
 }

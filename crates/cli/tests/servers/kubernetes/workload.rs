@@ -12,7 +12,7 @@ pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deploymen
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 
-/// Where `make testplane` puts the control plane, beside the profile's own folder.
+/// Path at which `make testplane` puts the control plane, beside the profile's own folder.
 pub(crate) fn tools() -> PathBuf {
     Path::new(BINARY).ancestors().nth(2).expect("a target directory").join("tools/bin")
 }

@@ -59,10 +59,10 @@ const CROWD_FOR: Duration = Duration::from_secs(10);
 /// Long enough for a ceiling to be released.
 const CALM_AGAIN_FOR: Duration = Duration::from_secs(7);
 const SEED: u64 = 3;
-/// How far the totals may differ, as a part of the simulator's.
+/// Maximum difference of the totals, as a part of the simulator's.
 const ADMITTED_WITHIN: f64 = 0.03;
-/// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two that are 2.4 apart, three runs have the same one at times (see
-/// above). Both keep all workers busy.
+/// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two whose ratio is 2.4, three runs have
+/// the same one at times (see above). Both keep all workers busy.
 const LIMITS_WITHIN: f64 = 3.0;
 /// Decisions that one list may have more than the other.
 const RULES_WITHIN: usize = 1;
@@ -171,7 +171,7 @@ impl Run {
     }
 
     /// The same to be read by a person.
-    fn told(&self) -> String {
+    fn summary(&self) -> String {
         let mut sentry: Vec<String> = Vec::new();
         let mut last = ("", 0);
         for plan in &self.sentry {
@@ -225,13 +225,13 @@ fn agree(policing: Option<&str>, stages: Stages) -> (Run, Config) {
         }
         let simulated = run_simulator(&config, stages);
         let differences = real.differences_of_run(&simulated);
-        println!("gateway: {}\nsimulator: {}\n{differences:?}", real.told(), simulated.told());
+        println!("gateway: {}\nsimulator: {}\n{differences:?}", real.summary(), simulated.summary());
         assert!(
             differences.is_empty(),
             "run {}: {differences:#?}\ngateway: {}\nsimulator: {}",
             agreed.len(),
-            real.told(),
-            simulated.told()
+            real.summary(),
+            simulated.summary()
         );
         agreed.push((real, config, simulated));
     }
@@ -351,7 +351,7 @@ fn the_simulator_and_the_gateway_decide_alike_under_load() {
     // One stage alone is another policy, and the comparison has to notice.
     for stages in [Stages::SentryOnly, Stages::NewsOnly] {
         let other = run_simulator(&config, stages);
-        assert!(!real.differences(&other).is_empty(), "{stages:?} is taken for both: {}", other.told());
+        assert!(!real.differences(&other).is_empty(), "{stages:?} is taken for both: {}", other.summary());
     }
 }
 
@@ -361,5 +361,5 @@ fn a_gateway_without_the_sentry_agrees_with_news_alone_and_not_with_the_default_
     let (real, mut config) = agree(Some("off"), Stages::NewsOnly);
     config.services[0].sentry.policing = Default::default();
     let simulated = run_simulator(&config, Stages::Both);
-    assert!(!real.differences(&simulated).is_empty(), "taken for both: {}", simulated.told());
+    assert!(!real.differences(&simulated).is_empty(), "taken for both: {}", simulated.summary());
 }

@@ -36,21 +36,21 @@ fn a_crowd_is_noticed_limited_and_let_go_under_load() {
 fn useful_of_a_crowd() -> f64 {
     let scene = Scene::new(&[]);
     let (result, seen, useful) = scene.send_crowd(9);
-    let told = || format!("capacity {:.0}/s, {useful:?}, {result}\n{}", scene.capacity_rps, story(&seen));
+    let summary = || format!("capacity {:.0}/s, {useful:?}, {result}\n{}", scene.capacity_rps, story(&seen));
 
     assert!(
         seen.iter().any(|look| look.cause == "popular" && look.mode == "alarm"),
         "never noticed: {}",
-        told()
+        summary()
     );
-    assert!(seen.iter().any(|look| look.ceiling_rps.is_some()), "never limited: {}", told());
-    assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
-    assert!(count_between(&result, "refused", 6..13) > 0, "refused no request of the crowd: {}", told());
+    assert!(seen.iter().any(|look| look.ceiling_rps.is_some()), "never limited: {}", summary());
+    assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", summary());
+    assert!(count_between(&result, "refused", 6..13) > 0, "refused no request of the crowd: {}", summary());
     let by_us = result["refused_by_reason"]["flash_crowd"].as_u64();
-    assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", told());
+    assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", summary());
     // Once the queue of the first second is worked off, those let in are served in time. Unprotected, none would be:
     // the queue grows for as long as the crowd stays.
-    assert!(useful.in_time >= IN_TIME_MIN, "in time {:.2}: {}", useful.in_time, told());
+    assert!(useful.in_time >= IN_TIME_MIN, "in time {:.2}: {}", useful.in_time, summary());
 
     let mut refused_since = 0;
     until("the ceiling gone", RELEASE_WITHIN, || {
@@ -82,14 +82,14 @@ fn a_refusal_of_the_crowd_says_when_to_come_back_and_explains_itself_under_load(
             .ask("GET /work HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nConnection: close\r\n\r\n");
         (response.status() == 503).then_some(response)
     });
-    let told = refused.field("flashweir-decision").expect("a decision").to_owned();
-    assert!(told.ends_with("; reason=flash_crowd"), "{told}");
+    let field = refused.field("flashweir-decision").expect("a decision").to_owned();
+    assert!(field.ends_with("; reason=flash_crowd"), "{field}");
     let seconds: u32 = refused.field("retry-after").expect("a time").parse().expect("whole seconds");
     assert!(seconds >= 1, "{seconds}");
     let policy = refused.field("ratelimit-policy").unwrap_or_default();
     assert!(policy.starts_with("\"flash_crowd\";q="), "{policy}");
     assert!(refused.field("ratelimit").is_some_and(|left| left.contains("r=0")), "{:?}", refused.fields);
-    let id = told.split(';').next().expect("an id");
+    let id = field.split(';').next().expect("an id");
     let explained = scene.gateway.ask_admin(&format!("/explain/{id}")).json();
     assert_eq!(
         (explained["plan"]["cause"].as_str(), explained["limit"]["bound"].as_str()),
@@ -108,13 +108,13 @@ fn in_shadow_the_crowd_is_noticed_and_nobody_is_refused_under_load() {
     let arguments =
         ["--rate", &quiet, "--step", &format!("{crowd}@5s"), "--duration", "9s", "--sources", "2000"];
     let (result, seen) = scene.send("/work", Duration::from_secs(9), &arguments);
-    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
-    assert!(seen.iter().any(|look| look.cause == "popular"), "never noticed: {}", told());
+    let summary = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
+    assert!(seen.iter().any(|look| look.cause == "popular"), "never noticed: {}", summary());
     // The bound on connections to the upstream is no part of the policy in shadow: it may refuse what a twofold crowd
     // piles up behind it.
-    assert!(result["refused_by_reason"]["flash_crowd"].is_null(), "{}", told());
+    assert!(result["refused_by_reason"]["flash_crowd"].is_null(), "{}", summary());
     let metrics = scene.gateway.metrics();
-    assert!(metrics.value("flashweir_requests_shadow_shed_total") > 0.0, "nothing counted: {}", told());
+    assert!(metrics.value("flashweir_requests_shadow_shed_total") > 0.0, "nothing counted: {}", summary());
     let refused = metrics.value("flashweir_requests_shed_total{reason=\"flash_crowd\"}");
     assert_eq!((refused, metrics.value("flashweir_shadow")), (0.0, 1.0));
 }
@@ -130,16 +130,21 @@ fn a_candidate_finds_the_crowd_and_no_request_is_refused_for_it_under_load() {
     let (result, seen) = scene.send("/work", Duration::from_secs(9), &arguments);
     let status = scene.gateway.status();
     let shown = &status["flash_crowd_candidate"];
-    let told = || format!("capacity {:.0}/s, {result}\n{shown}\n{}", scene.capacity_rps, story(&seen));
-    let passed_by = |who: &str| shown["passed_by"][who].as_u64().unwrap_or_else(|| panic!("{}", told()));
-    assert!(passed_by("live") > 0 && passed_by("both") > 0, "{}", told());
-    assert_eq!(passed_by("candidate") + passed_by("neither"), 0, "no ceiling in force refuses: {}", told());
-    assert!(result["refused_by_reason"]["flash_crowd"].is_null(), "{}", told());
-    assert!(seen.iter().all(|look| look.ceiling_rps.is_none()), "{}", told());
+    let summary = || format!("capacity {:.0}/s, {result}\n{shown}\n{}", scene.capacity_rps, story(&seen));
+    let passed_by = |who: &str| shown["passed_by"][who].as_u64().unwrap_or_else(|| panic!("{}", summary()));
+    assert!(passed_by("live") > 0 && passed_by("both") > 0, "{}", summary());
+    assert_eq!(
+        passed_by("candidate") + passed_by("neither"),
+        0,
+        "no ceiling in force refuses: {}",
+        summary()
+    );
+    assert!(result["refused_by_reason"]["flash_crowd"].is_null(), "{}", summary());
+    assert!(seen.iter().all(|look| look.ceiling_rps.is_none()), "{}", summary());
     let metrics = scene.gateway.metrics();
     let compared = "flashweir_flash_crowd_candidate_compared_total{live=\"pass\",candidate=\"refuse\"}";
-    assert!(metrics.value(compared) >= passed_by("live") as f64, "{}", told());
-    assert_eq!(metrics.value("flashweir_requests_shadow_shed_total"), 0.0, "{}", told());
+    assert!(metrics.value(compared) >= passed_by("live") as f64, "{}", summary());
+    assert_eq!(metrics.value("flashweir_requests_shadow_shed_total"), 0.0, "{}", summary());
 }
 
 #[test]
@@ -151,12 +156,12 @@ fn a_slow_backend_is_not_blamed_on_the_people_under_load() {
     let (before, _) = scene.send("/work", Duration::from_secs(7), &arguments);
     // The same page, asked for as often, costs six times as much from now on: still within the capacity.
     let (result, seen) = scene.send("/work?ms=30", Duration::from_secs(7), &arguments);
-    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
-    assert!(seen.iter().any(|look| look.cause == "slow_backend"), "never noticed: {}", told());
+    let summary = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
+    assert!(seen.iter().any(|look| look.cause == "slow_backend"), "never noticed: {}", summary());
     assert!(
         seen.iter().all(|look| look.mode == "normal" && look.ceiling_rps.is_none()),
         "limited: {}",
-        told()
+        summary()
     );
-    assert_eq!((count(&before, "refused"), count(&result, "refused")), (0, 0), "{}", told());
+    assert_eq!((count(&before, "refused"), count(&result, "refused")), (0, 0), "{}", summary());
 }

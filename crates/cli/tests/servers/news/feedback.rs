@@ -75,8 +75,8 @@ fn what_an_upstream_asks_for_is_obeyed_and_what_makes_no_sense_is_ignored() {
     });
     assert!(refused.field("retry-after").is_some());
     let status = gateway.status();
-    let told = &status["services"][0]["feedback"]["upstreams"][0];
-    assert_eq!(told["asks"]["rate_rps"].as_f64(), Some(ASKED_RPS), "{told}");
+    let upstream_status = &status["services"][0]["feedback"]["upstreams"][0];
+    assert_eq!(upstream_status["asks"]["rate_rps"].as_f64(), Some(ASKED_RPS), "{upstream_status}");
     eventually("the verdict to say who limits", || {
         let _ = gateway.get("/");
         (gateway.status()["verdict"]["limited_by"] == "gapping").then_some(())
@@ -185,10 +185,10 @@ fn nodes_in_front_are_asked_and_those_that_do_not_listen_are_refused_first_under
     assert!(asked.rate.is_some() && asked.from_rank == 0, "{asked:?}");
     let result = crowd.finish(Duration::from_secs(60));
     let metrics = scene.gateway.metrics();
-    let told = format!("{}, {result}", scene.gateway.status()["services"][0]["feedback"]);
-    assert!(shed(&metrics, "sender_share") > 0.0, "{told}");
-    assert!(metrics.value("flashweir_feedback_senders{service=\"default\"}") >= 3.0, "{told}");
-    assert!(count(&result, "goodput") > 0, "{told}");
+    let summary = format!("{}, {result}", scene.gateway.status()["services"][0]["feedback"]);
+    assert!(shed(&metrics, "sender_share") > 0.0, "{summary}");
+    assert!(metrics.value("flashweir_feedback_senders{service=\"default\"}") >= 3.0, "{summary}");
+    assert!(count(&result, "goodput") > 0, "{summary}");
 }
 
 /// Goal: two gateways in a row serve as much as one: neither refuses for the other. The one in front learns what the one behind it
@@ -202,14 +202,14 @@ fn two_gateways_in_a_row_do_not_both_throttle_under_load() {
     let (front, behind) = (scene.gateway.metrics(), node.metrics());
     let offered = count(&result, "offered") as f64;
     let [at_front, at_node] = [&front, &behind].map(|metrics| metrics.sum("flashweir_requests_shed_total"));
-    let told = format!(
+    let summary = format!(
         "offered {offered}, refused at the node {at_node}, in front {at_front}, of these because the node asked {}; {}, {useful:?}",
         shed(&front, "upstream_feedback"),
         node.status()["services"][0]["feedback"],
     );
-    println!("{told}");
-    assert!(at_front > 0.0 && at_node <= REFUSED_AT_NODE_MAX * offered, "{told}");
-    assert!(useful.useful() >= USEFUL_MIN, "useful {:.2}: {told}", useful.useful());
-    assert_eq!(front.value("flashweir_feedback_fields_total{outcome=\"forged\"}"), 0.0, "{told}");
-    assert_eq!(behind.value("flashweir_feedback_senders{service=\"node\"}"), 1.0, "{told}");
+    println!("{summary}");
+    assert!(at_front > 0.0 && at_node <= REFUSED_AT_NODE_MAX * offered, "{summary}");
+    assert!(useful.useful() >= USEFUL_MIN, "useful {:.2}: {summary}", useful.useful());
+    assert_eq!(front.value("flashweir_feedback_fields_total{outcome=\"forged\"}"), 0.0, "{summary}");
+    assert_eq!(behind.value("flashweir_feedback_senders{service=\"node\"}"), 1.0, "{summary}");
 }

@@ -24,15 +24,15 @@ fn people_of_another_host_are_let_in_while_one_is_crowded_under_load() {
     let within = Duration::from_secs(45);
     let (crowded, calm) = (crowded.finish(within), calm.finish(within));
     let seen = watch.stop();
-    let told = || format!("capacity {:.0}/s\n{crowded}\n{calm}\n{}", scene.capacity_rps, story(&seen));
+    let summary = || format!("capacity {:.0}/s\n{crowded}\n{calm}\n{}", scene.capacity_rps, story(&seen));
 
-    assert!(seen.iter().any(|look| look.limit == "hot_spots"), "no hot-spot was limited: {}", told());
-    assert!(count(&crowded, "refused") > 0, "refused no request of the crowd: {}", told());
+    assert!(seen.iter().any(|look| look.limit == "hot_spots"), "no hot-spot was limited: {}", summary());
+    assert!(count(&crowded, "refused") > 0, "refused no request of the crowd: {}", summary());
     // From two seconds after the crowd came; by then it is known where it goes.
     let refused = count_between(&calm, "refused", 8..12);
     assert!(
         refused * 10 <= count_between(&calm, "offered", 8..12),
         "{refused} of the others were refused: {}",
-        told()
+        summary()
     );
 }

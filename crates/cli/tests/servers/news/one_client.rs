@@ -30,9 +30,9 @@ fn people_are_answered_beside_one_client_that_asks_again_and_again_under_load() 
     let client = Load::start(&binary(), &url, &client).finish(Duration::from_secs(60));
     let people = people.finish(Duration::from_secs(60));
 
-    let told = format!("capacity {:.0}/s, {people}, beside {client}", scene.capacity_rps);
-    assert_eq!(count_between(&people, "refused", 0..4), 0, "refused in calm: {told}");
-    assert!(count(&client, "refused") > 100, "the client was hardly refused: {told}");
+    let summary = format!("capacity {:.0}/s, {people}, beside {client}", scene.capacity_rps);
+    assert_eq!(count_between(&people, "refused", 0..4), 0, "refused in calm: {summary}");
+    assert!(count(&client, "refused") > 100, "the client was hardly refused: {summary}");
     let during = 6..13;
     let (good, offered) = (
         count_between(&people, "goodput", during.clone()) as f64,
@@ -44,5 +44,5 @@ fn people_are_answered_beside_one_client_that_asks_again_and_again_under_load() 
         good / offered,
         scene.capacity_rps
     );
-    assert!(good >= ANSWERED_IN_TIME_MIN * offered, "{good} of {offered} people in time: {told}");
+    assert!(good >= ANSWERED_IN_TIME_MIN * offered, "{good} of {offered} people in time: {summary}");
 }

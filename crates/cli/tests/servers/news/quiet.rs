@@ -16,7 +16,7 @@ const DAY: usize = 10;
 const HOUR: usize = 10;
 /// Length of the run that replays the hour. `make bench-composition` replays nine traces for longer.
 const SQUEEZED: Duration = Duration::from_secs(30);
-/// How busy the origin is on average.
+/// Mean utilisation of the origin.
 const UTILISATION: f64 = 0.5;
 
 /// After which the gateway knows what is usual.
@@ -24,19 +24,19 @@ const LEARNING: Duration = Duration::from_secs(5);
 
 /// No request may have been refused, and nothing alarmed.
 fn check_invisible(scene: &Scene, result: &serde_json::Value, seen: &[Seen]) {
-    let told = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(seen));
-    assert_eq!(count(result, "refused"), 0, "{}", told());
-    assert!(seen.iter().all(|look| look.mode == "normal" && look.ceiling_rps.is_none()), "{}", told());
+    let summary = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(seen));
+    assert_eq!(count(result, "refused"), 0, "{}", summary());
+    assert!(seen.iter().all(|look| look.mode == "normal" && look.ceiling_rps.is_none()), "{}", summary());
     let metrics = scene.gateway.metrics();
     // Looks come every 50 ms; what happened between two of them is in the counters.
     assert_eq!(
         metrics.value("flashweir_plans_total{rule=\"raise\"}"),
         0.0,
         "an alarm was raised: {}",
-        told()
+        summary()
     );
-    assert_eq!(metrics.sum("flashweir_requests_shed_total"), 0.0, "{}", told());
-    assert!(count(result, "completed") > 0, "{}", told());
+    assert_eq!(metrics.sum("flashweir_requests_shed_total"), 0.0, "{}", summary());
+    assert!(count(result, "completed") > 0, "{}", summary());
 }
 
 #[test]

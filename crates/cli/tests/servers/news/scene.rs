@@ -129,7 +129,7 @@ impl Scene {
         (serde_json::to_value(&result).expect("JSON"), seen, useful)
     }
 
-    /// Where the origin is.
+    /// URL of the origin.
     pub(crate) fn origin_url(&self) -> String {
         self.origin.url()
     }

@@ -16,14 +16,14 @@ const USEFUL_MIN: f64 = 0.8;
 fn a_crowd_is_held_to_what_the_origin_can_do_and_nobody_waits_in_vain_under_load() {
     let scene = Scene::with_the_sentry(&[]);
     let (result, _, useful) = scene.send_crowd(6);
-    let told = || format!("capacity {:.0}/s, {useful:?}, {result}", scene.capacity_rps);
+    let summary = || format!("capacity {:.0}/s, {useful:?}, {result}", scene.capacity_rps);
 
-    assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", told());
-    assert!(count_between(&result, "refused", 6..13) > 0, "refused no request of the crowd: {}", told());
+    assert_eq!(count_between(&result, "refused", 0..5), 0, "refused before the crowd came: {}", summary());
+    assert!(count_between(&result, "refused", 6..13) > 0, "refused no request of the crowd: {}", summary());
     // From the second second on.
-    assert!(useful.useful() >= USEFUL_MIN, "useful {:.2}: {}", useful.useful(), told());
+    assert!(useful.useful() >= USEFUL_MIN, "useful {:.2}: {}", useful.useful(), summary());
     let (late, let_in) = (count(&result, "timed_out"), count(&result, "completed"));
-    assert!(late * 20 <= let_in, "{late} were let in and not served: {}", told());
+    assert!(late * 20 <= let_in, "{late} were let in and not served: {}", summary());
 
     until("an empty queue", Duration::from_secs(10), || {
         let sentry = &scene.gateway.status()["services"][0]["sentry"];

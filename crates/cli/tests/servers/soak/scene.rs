@@ -26,7 +26,7 @@ const QUIET_MS: u64 = 600;
 const FILES_KEPT: usize = 64;
 /// Memory that it may keep: the allocator's, and what its tables have grown to.
 const BYTES_KEPT: u64 = 64 << 20;
-/// How long memory and files may take to come back.
+/// Time within which memory and files have to come back.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
 
 pub(crate) struct Scene {
@@ -65,14 +65,14 @@ pub(crate) fn soak(seed: u64, time: Duration) {
             scope.spawn(move || clients::misbehave(place, client, rng));
         }
         let ends = EndsWhenDropped(&place.ends);
-        let mut told_at = begun;
+        let mut printed_at = begun;
         while begun.elapsed() < time {
             std::thread::park_timeout(Duration::from_millis(1 + rng.below(QUIET_MS)));
             let trouble = troubles::draw(&chosen, &mut rng);
             scene.suffer(trouble, &mut rng);
             place.account.count("troubles");
-            if told_at.elapsed() > Duration::from_secs(60) {
-                told_at = Instant::now();
+            if printed_at.elapsed() > Duration::from_secs(60) {
+                printed_at = Instant::now();
                 let (files, bytes) = scene.footprint();
                 println!(
                     "{:?}: {files} files, {} kB; {}",

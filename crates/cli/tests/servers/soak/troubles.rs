@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::soak::scene::Scene;
 use crate::soak::servers;
 
-/// How long a server that goes is away.
+/// Time for which a server that goes is away.
 const AWAY: Duration = Duration::from_millis(300);
-/// How long the gateway stands still at most, milliseconds.
+/// Maximum pause of the gateway, milliseconds.
 const PAUSE_MS: u64 = 300;
 const HOUR_S: i64 = 3_600;
 
@@ -40,7 +40,7 @@ const ALL: [(Trouble, u64); 9] = [
     (Trouble::ClockJumps, 2),
 ];
 
-/// Which troubles this seed has, with their weights: each is left out with one chance in four.
+/// Troubles of this seed, with their weights: each is left out with one chance in four.
 pub(crate) fn chosen(rng: &mut Rng) -> Vec<(Trouble, u64)> {
     let mut chosen: Vec<_> = ALL.into_iter().filter(|_| rng.below(4) > 0).collect();
     chosen.iter_mut().for_each(|(_, weight)| *weight *= 1 + rng.below(3));

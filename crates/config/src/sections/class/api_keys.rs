@@ -17,14 +17,14 @@ use crate::error::Problem;
 /// Clients that show one of these keys. Never prints a key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKeys {
-    /// Where a request carries its key.
+    /// Place of the key in a request.
     pub place: KeyPlace,
     /// The file they come from, read by [`Config::load`](crate::Config::load).
     pub file: Option<PathBuf>,
     keys: Arc<HashSet<Box<[u8]>>>,
 }
 
-/// Where a request carries its key.
+/// Place of the key in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
     /// In this field; the word `Bearer` before it is left out.
@@ -74,14 +74,14 @@ impl ApiKeys {
         Ok(())
     }
 
-    /// Whether this is one of them.
+    /// Returns whether this is one of them.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         self.keys.contains(key)
     }
 
-    /// Whether each client that shows one of `other` shows one of these: known only where both come from one file, or
-    /// when the keys stand in the configuration.
+    /// Returns whether each client that shows one of `other` shows one of these: known only where both come
+    /// from one file, or when the keys stand in the configuration.
     pub(super) fn cover(&self, other: &Self) -> bool {
         let same_file = self.file.is_some() && self.file == other.file;
         let all_known = other.file.is_none() && other.keys.is_subset(&self.keys);

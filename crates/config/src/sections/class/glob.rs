@@ -38,7 +38,7 @@ impl Glob {
         &self.text
     }
 
-    /// Whether all of `bytes` fits.
+    /// Returns whether all of `bytes` fits.
     #[must_use]
     pub fn matches(&self, bytes: &[u8]) -> bool {
         let text = self.text.as_bytes();
@@ -55,8 +55,8 @@ impl Glob {
         taken.is_some()
     }
 
-    /// Whether every text that fits `other` fits this, too. A star of `other` can only have been taken by one of ours,
-    /// which takes the same text as well.
+    /// Returns whether every text that fits `other` fits this, too. A star of `other` can only have been
+    /// taken by one of ours, which takes the same text as well.
     pub(super) fn covers(&self, other: &Self) -> bool {
         self.matches(other.text.as_bytes())
     }

@@ -177,7 +177,7 @@ pub enum FairByFile {
 pub struct Class {
     /// Fit for a metric label; each once in a service.
     pub name: String,
-    /// Which requests it takes; empty in the last class of a service and in no other.
+    /// Rules for the requests it takes; empty in the last class of a service and in no other.
     pub rules: ClassRules,
     /// Revenue of one request answered in time, from 0.001 to 1,000,000.
     pub revenue: f64,
@@ -191,7 +191,7 @@ pub struct Class {
     pub fair_by: FairBy,
     /// Never counted, limited or made to wait.
     pub exempt: bool,
-    /// How old a copy may be that is given instead of a refusal; zero for none.
+    /// Maximum age of a copy that is given instead of a refusal; zero for none.
     pub grace: Duration,
 }
 

@@ -15,7 +15,8 @@ use crate::error::Problem;
 use crate::one_or_many::OneOrMany;
 use crate::sections::client::network;
 
-/// Which requests a class takes: every list that is not empty must hold, and of a list one entry is enough.
+/// Rules for the requests that a class takes: every list that is not empty must hold, and of a list one entry
+/// is enough.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassRules {
     /// Hosts, in lower case, without a port.
@@ -73,14 +74,14 @@ impl ClassRules {
         })
     }
 
-    /// Whether there is no rule, so that every request fits.
+    /// Returns whether there is no rule, so that every request fits.
     #[must_use]
     pub fn are_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether every request that fits `other` surely fits these, too. An unsure case (two key files that may hold the
-    /// same keys) is taken for different.
+    /// Returns whether every request that fits `other` surely fits these, too. An unsure case (two key files
+    /// that may hold the same keys) is taken for different.
     pub(super) fn cover(&self, other: &Self) -> bool {
         list_covers(&self.hosts, &other.hosts, Glob::covers)
             && list_covers(&self.paths, &other.paths, Glob::covers)

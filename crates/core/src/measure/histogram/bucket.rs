@@ -1,4 +1,4 @@
-//! Which values share a counter: exact below 16, then 16 equal steps in each octave.
+//! Buckets of values that share a counter: exact below 16, then 16 equal steps in each octave.
 
 /// Steps in one octave: the middle of a bucket is then off by at most half of 1/16, 3.125 %.
 const STEPS: u64 = 1 << STEP_BITS;

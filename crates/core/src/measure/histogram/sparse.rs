@@ -32,7 +32,7 @@ pub enum PairsError {
     /// No such bucket.
     #[error("pair {position} names bucket {index}, but the last one is {}", BUCKETS - 1)]
     Index {
-        /// Which pair, from 0.
+        /// Number of the pair, from 0.
         position: usize,
         /// The bucket it names.
         index: u64,
@@ -40,7 +40,7 @@ pub enum PairsError {
     /// A bucket twice, or after a higher one.
     #[error("pair {position} names bucket {index}, which is not above the bucket before it")]
     Order {
-        /// Which pair, from 0.
+        /// Number of the pair, from 0.
         position: usize,
         /// The bucket it names.
         index: u64,
@@ -48,7 +48,7 @@ pub enum PairsError {
     /// More than [`COUNT_MAX`].
     #[error("pair {position} counts {count}, more than the {COUNT_MAX} that can be")]
     Count {
-        /// Which pair, from 0.
+        /// Number of the pair, from 0.
         position: usize,
         /// The count it gives.
         count: u64,

@@ -1,5 +1,5 @@
-//! Which requests are queued, which is dequeued next, and when a slot at the origin is free again. Nothing is known of
-//! these origins, so the limit is what it is at a cold start.
+//! Order of the sentry's queue, and the times at which a slot at the origin is free again. Nothing is known
+//! of these origins, so the limit is that of a cold start.
 
 use crate::tests::serving::common::client::Client;
 use crate::tests::serving::common::origin::Origin;

@@ -1,4 +1,4 @@
-//! Which requests are sent once more when an upstream ends a connection under them, and which never are.
+//! Goal: some requests are sent once more when an upstream ends a connection under them, others never are.
 
 use crate::tests::sockets::support::{RawUpstream, RequestBody, get, read_head, run, settings};
 use crate::upstream::{
@@ -50,7 +50,7 @@ async fn status_of(
 /// Requests as they came, with their bodies.
 type Requests = Rc<RefCell<Vec<String>>>;
 
-/// How a connection ends under a request.
+/// Way in which a connection ends under a request.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Close,
@@ -315,7 +315,7 @@ fn a_connection_that_is_readable_while_idle_is_not_used() {
     }
 }
 
-/// Where the server has ended, the request has been sent on one connection only: another server may have it.
+/// Goal: a request that was sent on one connection only, whose server has ended, may go to another server.
 #[test]
 fn a_repeat_that_finds_no_connection_goes_to_another_server() {
     run(async {

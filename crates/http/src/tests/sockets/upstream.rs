@@ -160,7 +160,7 @@ fn requests_wait_for_a_server_that_restarts_and_not_for_one_that_is_gone() {
     });
 }
 
-/// What it does once it is back is recorded, as of any server.
+/// Goal: the failures of a server that is back are recorded, as those of any server.
 #[test]
 fn a_server_that_returns_and_resets_is_left_out() {
     run(async {

@@ -9,7 +9,7 @@ fn network(text: &str, bits: u8, rank: u8) -> (IpAddr, u8, u8) {
     (text.parse().expect("an address"), bits, rank)
 }
 
-/// Which rank the gate counts a connection under.
+/// Rank under which the gate counts a connection.
 fn rank_of(gate: &KernelGate, segment: &Segment) -> usize {
     let before = gate.counts().tiers;
     gate.verdict(segment);

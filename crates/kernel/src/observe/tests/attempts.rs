@@ -1,4 +1,4 @@
-//! Which packets are attempts to connect, and which of those are new.
+//! Packets that are attempts to connect, and the new ones among them.
 
 use flashweir_core::limits;
 
@@ -82,12 +82,13 @@ fn destinations_are_told_busiest_first_and_begin_anew_with_every_reading() {
     for segment in [syn(), syn(), syn_v6()] {
         observer.sees_to_server(&segment);
     }
-    let told = observer.reading().destinations;
-    let told: Vec<_> = told.iter().map(|at| (at.destination, at.offered, at.unique_offered)).collect();
-    assert_eq!(told, [(busy, 5, 5), (address(SERVER), 2, 1), (address(SERVER_V6), 1, 1)]);
+    let destinations = observer.reading().destinations;
+    let destinations: Vec<_> =
+        destinations.iter().map(|at| (at.destination, at.offered, at.unique_offered)).collect();
+    assert_eq!(destinations, [(busy, 5, 5), (address(SERVER), 2, 1), (address(SERVER_V6), 1, 1)]);
     observer.sees_to_server(&syn());
-    let told = observer.reading().destinations;
-    assert_eq!((told.len(), told[0].offered, told[0].unique_offered), (1, 1, 0));
+    let destinations = observer.reading().destinations;
+    assert_eq!((destinations.len(), destinations[0].offered, destinations[0].unique_offered), (1, 1, 0));
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Bench {
     }
 }
 
-/// Which addresses the two have.
+/// Address family of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     V4,

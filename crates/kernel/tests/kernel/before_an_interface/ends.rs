@@ -1,4 +1,4 @@
-//! How a gate ends: dropped, killed, or never begun.
+//! Ends of a gate: dropped, killed, or never begun.
 
 use std::path::Path;
 

@@ -33,7 +33,7 @@ struct Gateway {
     holder: ShareHolder,
     gate: SlotGate,
     in_flight: u32,
-    /// When queued requests arrived.
+    /// Arrival times of queued requests.
     queue: VecDeque<Instant>,
     offered: u64,
     admitted: u64,

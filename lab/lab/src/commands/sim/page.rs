@@ -31,9 +31,9 @@ pub(super) fn write(judged: &Judged<'_>, directory: &Path) -> anyhow::Result<()>
 pub(super) type Figures = Vec<(&'static str, Figure)>;
 
 fn page(judged: &Judged<'_>, people: Figures, network: Figures) -> anyhow::Result<String> {
-    let told = judged.sheet.lines.iter().filter(|line| table::is_told(line));
+    let lines = judged.sheet.lines.iter().filter(|line| table::is_shown(line));
     let columns = ["statistic", "mean", "95 % interval", "accepted", "verdict"];
-    let statistics = told.fold(Table::new("Statistics over all seeds", columns), |statistics, line| {
+    let statistics = lines.fold(Table::new("Statistics over all seeds", columns), |statistics, line| {
         let [name, cells @ ..] = table::row(line);
         statistics.row(name, cells)
     });

@@ -10,16 +10,16 @@ use std::time;
 
 /// Sender of a run's progress.
 #[derive(Clone, Debug)]
-pub(super) struct Shown(Sender<Told>);
+pub(super) struct Shown(Sender<RunProgress>);
 
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct RunProgress {
     seed: u64,
     until: Instant,
     events: u64,
 }
 
-/// How far all runs are.
+/// Progress of all runs.
 #[derive(Debug, Default)]
 struct Progress {
     /// Time reached and events of each run so far.
@@ -30,7 +30,7 @@ impl Shown {
     /// Reports the time that this run has reached, and its number of events.
     pub(super) fn tell(&self, seed: u64, until: Instant, events: u64) {
         // The receiver is gone when another run has failed.
-        let _unheard = self.0.send(Told { seed, until, events });
+        let _unheard = self.0.send(RunProgress { seed, until, events });
     }
 }
 
@@ -82,16 +82,16 @@ pub(super) fn guarded<T>(seed: u64, work: impl FnOnce() -> anyhow::Result<T>) ->
 }
 
 /// Once a second, until all are done.
-fn show(receiver: &Receiver<Told>, runs: usize, length: Duration) {
+fn show(receiver: &Receiver<RunProgress>, runs: usize, length: Duration) {
     let began = time::Instant::now();
     let on_terminal = stderr().is_terminal();
     let (mut progress, mut shown_at, mut shown) = (Progress::default(), began, false);
     loop {
         match receiver.recv_timeout(EVERY) {
-            Ok(told) => {
+            Ok(run) => {
                 progress
                     .runs
-                    .insert(told.seed, (told.until.saturating_since(Instant::ZERO).min(length), told.events));
+                    .insert(run.seed, (run.until.saturating_since(Instant::ZERO).min(length), run.events));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,

@@ -62,8 +62,12 @@ fn one(seed: u64) -> anyhow::Result<Outcome> {
         outcome.began_within(0..usize::MAX) == totals,
         "seed {seed}: the bins do not add up to the totals"
     );
-    let told: u64 = outcome.classes.iter().map(|class| class.latency_us.count()).sum();
-    ensure!(told == totals.completed, "seed {seed}: {told} latencies of {} completed", totals.completed);
+    let latencies: u64 = outcome.classes.iter().map(|class| class.latency_us.count()).sum();
+    ensure!(
+        latencies == totals.completed,
+        "seed {seed}: {latencies} latencies of {} completed",
+        totals.completed
+    );
     ensure!(
         totals.goodput <= totals.completed && totals.completed <= totals.admitted,
         "seed {seed}: {totals:?}"

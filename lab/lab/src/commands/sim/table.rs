@@ -10,7 +10,7 @@ const OF_PARTS: [&str; 6] =
 
 /// The table, with a line below that says whether all is as it should be.
 pub(super) fn text(judged: &Judged<'_>) -> String {
-    let rows: Vec<[String; 5]> = judged.sheet.lines.iter().filter(|line| is_told(line)).map(row).collect();
+    let rows: Vec<[String; 5]> = judged.sheet.lines.iter().filter(|line| is_shown(line)).map(row).collect();
     let head = ["statistic", "mean", "95 % interval", "accepted", ""].map(str::to_owned);
     let widths: Vec<usize> = (0..head.len())
         .map(|place| rows.iter().chain([&head]).map(|row| row[place].chars().count()).max().unwrap_or(0))
@@ -38,7 +38,7 @@ pub(super) fn heading(judged: &Judged<'_>) -> String {
     format!("{title}: {:.0} s, {which}", judged.scenario.length().as_secs_f64())
 }
 
-/// Whether all ranges are met.
+/// Verdict on the accepted ranges, in words.
 pub(super) fn verdict(judged: &Judged<'_>) -> String {
     let ranges = judged.sheet.lines.iter().filter(|line| line.accepted.is_some()).count();
     let missed = judged.sheet.missed().count();
@@ -49,8 +49,9 @@ pub(super) fn verdict(judged: &Judged<'_>) -> String {
     }
 }
 
-/// Whether a line is for people: all of the whole run and of the network, and the most telling of windows and classes.
-pub(super) fn is_told(line: &Line) -> bool {
+/// Returns whether a line is for people: all of the whole run and of the network, and the most telling of
+/// windows and classes.
+pub(super) fn is_shown(line: &Line) -> bool {
     let is_of_people = matches!(line.scope, Scope::Window(_) | Scope::Class(_));
     !is_of_people || line.accepted.is_some() || OF_PARTS.contains(&line.statistic.name)
 }

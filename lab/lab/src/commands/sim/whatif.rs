@@ -1,8 +1,8 @@
 //! `--whatif`: a recorded log against the gateway's policy.
 
 mod crowd;
+mod refusals;
 mod report;
-mod told;
 
 use anyhow::{Context as _, ensure};
 use flashweir_admission::flash_crowd::{Baseline, Settings};
@@ -91,10 +91,10 @@ impl WhatIfArgs {
             bin: crowd.bin(),
         };
         let outcome = request::run(&scenario).map_err(|error| UsageError::new(error.to_string()))?;
-        let told = told::Told { crowd: &crowd, outcome: &outcome, assumption: self.assumption() };
-        let text = if as_json { told.json()? } else { told.text() };
+        let refusals = refusals::Refusals { crowd: &crowd, outcome: &outcome, assumption: self.assumption() };
+        let text = if as_json { refusals.json()? } else { refusals.text() };
         std::io::stdout().write_all(text.as_bytes()).context("the result cannot be printed")?;
-        out.map_or(Ok(()), |directory| told.write(directory))
+        out.map_or(Ok(()), |directory| refusals.write(directory))
     }
 
     fn recording(&self, log: &Path) -> anyhow::Result<Recording> {

@@ -53,7 +53,7 @@ fn serve(client: &TcpStream, calls: u32, to: SocketAddr, traces: &AtomicU64) -> 
     Ok(())
 }
 
-/// Whether there was another head, read to its end.
+/// Returns whether there was another head, read to its end.
 fn read_head(reader: &mut impl BufRead) -> std::io::Result<bool> {
     let mut limited = reader.take(HEAD_BYTES);
     let mut line = Vec::new();
@@ -68,7 +68,7 @@ fn read_head(reader: &mut impl BufRead) -> std::io::Result<bool> {
     }
 }
 
-/// Whether a call of this trace was answered with 200.
+/// Returns whether a call of this trace was answered with 200.
 fn call(to: SocketAddr, trace: u64) -> std::io::Result<bool> {
     let mut connection = TcpStream::connect_timeout(&to, WITHIN)?;
     connection.set_read_timeout(Some(WITHIN))?;

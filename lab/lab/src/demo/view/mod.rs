@@ -16,7 +16,7 @@ pub(crate) enum View {
 
 /// One moment of a visit.
 pub(crate) struct Frame<'a> {
-    /// Which visit this is.
+    /// Name of this visit.
     pub(crate) visit: &'static str,
     /// Phase of the crowd.
     pub(crate) phase: &'static str,
@@ -30,7 +30,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) peak_rps: f64,
 }
 
-/// Whether to go on.
+/// Decision to go on or to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Nothing was pressed.

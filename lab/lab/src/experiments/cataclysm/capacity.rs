@@ -61,7 +61,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         what: format!("95th percentile at {rate}/s, s"),
         paper: None,
         ours: column(at_rate[place].spread()),
-        rule: Rule::Told,
+        rule: Rule::Reported,
     }));
     let shapes = vec![
         Shape::new(

@@ -74,10 +74,10 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     };
     let reversals = |it: &Outcome| f64::from(it.applications[0].reversals);
     let rows = vec![
-        runs.row("share of the crowd served", None, Rule::Told, served),
-        runs.row("seconds in which requests are refused", None, Rule::Told, refused_s),
-        runs.row("server hours", None, Rule::Told, |it| it.applications[0].server_hours),
-        runs.row("reversals", None, Rule::Told, reversals),
+        runs.row("share of the crowd served", None, Rule::Reported, served),
+        runs.row("seconds in which requests are refused", None, Rule::Reported, refused_s),
+        runs.row("server hours", None, Rule::Reported, |it| it.applications[0].server_hours),
+        runs.row("reversals", None, Rule::Reported, reversals),
     ];
     let share_of_oracle = runs.seeds(OURS, served).over(&runs.seeds(ORACLE, served));
     let shapes = vec![

@@ -39,12 +39,12 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         runs.row("servers before 1,800 s", Some(5.0), near(0.0), first(|it| servers_at(it, 1_799))),
         runs.row("servers after 1,800 s", Some(8.0), near(0.0), first(|it| servers_at(it, 1_811))),
         runs.row("target after 1,800 s, s", Some(2.0), near(0.0), first(|it| target_s(it, 1_815))),
-        runs.row("first crowd: admitted/s", None, Rule::Told, first(|it| admitted_rps(it, FIRST))),
-        runs.row("second crowd: admitted/s", None, Rule::Told, |it| {
+        runs.row("first crowd: admitted/s", None, Rule::Reported, first(|it| admitted_rps(it, FIRST))),
+        runs.row("second crowd: admitted/s", None, Rule::Reported, |it| {
             admitted_rps(&it.applications[1], SECOND)
         }),
-        runs.row("revenue, both applications, thousands", None, Rule::Told, |it| revenue(it) / 1_000.0),
-        runs.row("orders, both applications", None, Rule::Told, |it| {
+        runs.row("revenue, both applications, thousands", None, Rule::Reported, |it| revenue(it) / 1_000.0),
+        runs.row("orders, both applications", None, Rule::Reported, |it| {
             it.applications.iter().map(|of| of.orders.len() as f64 - 1.0).sum()
         }),
     ];
@@ -117,7 +117,8 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, shapes, Claim::Shape, notes)
 }
 
-/// When it has this many servers for the first time, those that start included; not a number if never.
+/// Time at which it has this number of servers for the first time, those that start included; not a number if
+/// never.
 fn ordered_s(it: &ApplicationOutcome, servers: u32) -> f64 {
     let first: Option<&Order> = it.orders.iter().find(|order| order.servers >= servers);
     first.map_or(f64::NAN, |order| order.at.as_secs_f64())

@@ -83,7 +83,7 @@ pub(super) fn servers(count: u32) -> ServerModel {
     ServerModel::processor_sharing(count)
 }
 
-/// How these runs differ from the paper's.
+/// Differences between these runs and the paper's.
 pub(super) fn notes(options: &Options, seeds: u32) -> Vec<String> {
     vec![
         "The service time (15.5 ms, exponential) was chosen so that a server carries about 60/s at a 95th percentile of \

@@ -94,9 +94,9 @@ fn rows(busy: &Runs, quiet: &Runs, name: &str, other: Option<[f64; 6]>) -> Vec<R
     let row = |(place, (what, measured)): (usize, (&str, Option<Spread>))| {
         let mut ours = BTreeMap::new();
         ours.extend(measured.map(|spread| (MEASURED.to_owned(), spread)));
-        let told = other.and_then(|other| Spread::of([other[place]]));
-        ours.extend(told.map(|spread| (OTHER.to_owned(), spread)));
-        Row { what: format!("{name}: {what}"), paper: None, ours, rule: Rule::Told }
+        let simulated = other.and_then(|other| Spread::of([other[place]]));
+        ours.extend(simulated.map(|spread| (OTHER.to_owned(), spread)));
+        Row { what: format!("{name}: {what}"), paper: None, ours, rule: Rule::Reported }
     };
     values.into_iter().enumerate().map(row).collect()
 }

@@ -29,7 +29,7 @@ pub(super) struct TwoApplications {
 /// Servers of the paper's experiment.
 const POOL: u32 = 11;
 const SERVERS_MIN: u32 = 3;
-/// When each application's demand doubles for the first time.
+/// Time of each application's first doubling of demand, seconds.
 pub(super) const CROWDS_S: [u64; 2] = [300, 2_700];
 /// Four doublings, the last of which lasts until the crowd has gone.
 const DOUBLING_S: u64 = 300;
@@ -89,7 +89,7 @@ pub(super) fn admitted_rps(it: &ApplicationOutcome, seconds: Range<usize>) -> f6
     it.within(seconds).iter().map(|bin| bin.admitted as f64).sum::<f64>() / length_s
 }
 
-/// How these runs differ from the paper's.
+/// Differences between these runs and the paper's.
 pub(super) fn pool_notes(options: &Options) -> Vec<String> {
     vec![
         "Requests are counted in steps of half a second, not followed, and admission is ideal: it admits what the servers that are up \

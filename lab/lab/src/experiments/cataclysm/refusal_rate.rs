@@ -122,8 +122,8 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     };
     let times = threshold.over(&batch);
     let rows = vec![
-        row("refused in batches/s", 4_000.0, Rule::Told, &[(BATCH, &batch)]),
-        row("refused by a threshold/s", 19_000.0, Rule::Told, &[(THRESHOLD, &threshold)]),
+        row("refused in batches/s", 4_000.0, Rule::Reported, &[(BATCH, &batch)]),
+        row("refused by a threshold/s", 19_000.0, Rule::Reported, &[(THRESHOLD, &threshold)]),
         row(
             "a threshold over batches",
             4.75,

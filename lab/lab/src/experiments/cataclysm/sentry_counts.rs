@@ -70,12 +70,12 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let rows = vec![
         runs.row("second sentry, s", Some(210.0), near(), |it: &Outcome| reaches(it, 2)),
         runs.row("third sentry, s", Some(420.0), near(), |it| reaches(it, 3)),
-        runs.row("seconds with sentries more than 80 % busy", None, Rule::Told, high_s),
-        runs.row("seconds with sentries always busy", None, Rule::Told, |it| {
+        runs.row("seconds with sentries more than 80 % busy", None, Rule::Reported, high_s),
+        runs.row("seconds with sentries always busy", None, Rule::Reported, |it| {
             busy(&it.applications[0]).iter().filter(|(_, busy)| *busy >= 1.0).count() as f64
                 * INTERVAL_S as f64
         }),
-        runs.row("sentries at the end", None, Rule::Told, |it| {
+        runs.row("sentries at the end", None, Rule::Reported, |it| {
             it.applications[0].sentries.last().map_or(f64::NAN, |&(_, count)| f64::from(count))
         }),
     ];
@@ -113,7 +113,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, shapes, Claim::Shape, notes)
 }
 
-/// When there are this many sentries, seconds; not a number if never.
+/// Time at which there are at least `count` sentries, seconds; not a number if never.
 fn reaches(it: &Outcome, count: u32) -> f64 {
     let of = &it.applications[0].sentries;
     of.iter().find(|&&(_, sentries)| sentries >= count).map_or(f64::NAN, |&(at, _)| at.as_secs_f64())
@@ -124,7 +124,7 @@ fn high_s(it: &Outcome) -> f64 {
     high.count() as f64 * INTERVAL_S as f64
 }
 
-/// How busy each sentry is, by the beginning of each bin: at most always.
+/// Utilisation of each sentry, by the beginning of each bin: 1 at most.
 fn busy(it: &ApplicationOutcome) -> Vec<(f64, f64)> {
     let sentries_at = |second: f64| {
         let mut changes = it.sentries.iter().rev();

@@ -62,7 +62,7 @@ const NOTES: [&str; 2] = [
 ];
 
 fn rows(runs: &Runs) -> Vec<Row> {
-    let refused = runs.row("refused of all before 130 s, %", Some(0.0), Rule::Told, |measured| {
+    let refused = runs.row("refused of all before 130 s, %", Some(0.0), Rule::Reported, |measured| {
         let counts = measured.all(&QUIET);
         counts.shed_total() as f64 / counts.offered.max(1) as f64 * 100.0
     });
@@ -72,13 +72,15 @@ fn rows(runs: &Runs) -> Vec<Row> {
     {
         rows.extend((0..CLASSES.len()).map(|class| {
             let what = format!("{} let in/s, {what}", CLASSES[class]);
-            runs.row(what, None, Rule::Told, |measured| measured.admitted_rps(class, &seconds))
+            runs.row(what, None, Rule::Reported, |measured| measured.admitted_rps(class, &seconds))
         }));
     }
     let near = |by| Rule::Near { mode: PUBLISHED.to_owned(), by };
     rows.push(runs.row("silver and bronze let in/s while gold is high", Some(0.0), near(20.0), others));
-    rows.push(runs.row("95th percentile over the run, s", Some(1.0), Rule::Told, |it| it.quantile_s(0.95)));
-    rows.push(runs.row("goodput/s while gold is high", None, Rule::Told, |measured| {
+    rows.push(
+        runs.row("95th percentile over the run, s", Some(1.0), Rule::Reported, |it| it.quantile_s(0.95)),
+    );
+    rows.push(runs.row("goodput/s while gold is high", None, Rule::Reported, |measured| {
         measured.all(&GOLD_IS_HIGH).goodput as f64 / GOLD_IS_HIGH.len() as f64
     }));
     rows

@@ -94,13 +94,13 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = Runs::of(laboratory, LENGTH_S, seeds, simulations)?;
     let violated = |it: &Both| percent_violated(&it.requests, 20..LENGTH_S);
     let rows = vec![
-        runs.row("intervals of 5 s that violate the target, %", None, Rule::Told, violated),
-        runs.row("the same while the crowd is there, %", None, Rule::Told, |it| {
+        runs.row("intervals of 5 s that violate the target, %", None, Rule::Reported, violated),
+        runs.row("the same while the crowd is there, %", None, Rule::Reported, |it| {
             percent_violated(&it.requests, CROWD)
         }),
-        runs.row("95th percentile over the run, s", None, Rule::Told, |it| it.requests.quantile_s(0.95)),
-        runs.row("answered within the target/s while the crowd is there", None, Rule::Told, answered_rps),
-        runs.row("the same with an ideal admission", None, Rule::Told, |it| {
+        runs.row("95th percentile over the run, s", None, Rule::Reported, |it| it.requests.quantile_s(0.95)),
+        runs.row("answered within the target/s while the crowd is there", None, Rule::Reported, answered_rps),
+        runs.row("the same with an ideal admission", None, Rule::Reported, |it| {
             it.pool.within(CROWD).iter().map(|bin| (bin.admitted - bin.late) as f64).sum::<f64>()
                 / CROWD.len() as f64
         }),

@@ -31,7 +31,7 @@ pub(super) const PARTS: [f64; 20] = [
     0.99,
 ];
 
-/// How the server and its clients handle overload.
+/// Overload control of the server and its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Control {
     /// Not at all.
@@ -254,7 +254,7 @@ impl Cases {
             .cases
             .iter()
             .filter_map(|(name, _)| Some(((*name).to_owned(), self.seeds(name, value).spread()?)));
-        Row { what: what.to_owned(), paper, ours: ours.collect(), rule: Rule::Told }
+        Row { what: what.to_owned(), paper, ours: ours.collect(), rule: Rule::Reported }
     }
 
     /// A line of a chart: these cases, one beside the other.

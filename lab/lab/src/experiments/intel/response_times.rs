@@ -20,7 +20,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     };
     let rows = vec![
         row(LIGHT, 0.17, within(0.1)),
-        row(CRITICAL, 3.3, Rule::Told),
+        row(CRITICAL, 3.3, Rule::Reported),
         row(HIGH, 7.3, within(0.1)),
         row(HIGHEST, 8.8, within(0.1)),
     ];

@@ -117,7 +117,7 @@ impl Runs {
         (CLOSED_FORM.to_owned(), points.collect())
     }
 
-    /// How these runs differ from the paper's.
+    /// Differences between these runs and the paper's.
     pub(super) fn notes(&self, laboratory: &Laboratory) -> Vec<String> {
         let model = match self.spacing {
             Spacing::Even => {

@@ -27,7 +27,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         .map(|&(rate, ok)| beside(runs.ok_row(rate, Some(ok), within(0.05)), rate, |it| it.ok_rps))
         .collect();
     rows.extend(rates.map(|rate| {
-        let row = runs.row("refused/s", rate, None, Rule::Told, |it| it.refused_rps);
+        let row = runs.row("refused/s", rate, None, Rule::Reported, |it| it.refused_rps);
         beside(row, rate, |it| it.refused_rps)
     }));
     let ok = |rate| runs.seeds(rate, |measured| measured.ok_rps);

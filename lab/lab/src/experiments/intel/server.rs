@@ -25,7 +25,7 @@ pub(super) const LENGTH: Duration = Duration::from_secs(300);
 /// Longer than any wait in so short a queue: no request gives up.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How requests follow each other.
+/// Arrival process of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spacing {
     Even,

@@ -23,10 +23,10 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let near = |by| Rule::Near { mode: NONE.to_owned(), by };
     let mut rows = Vec::new();
     for (rate, paper) in TABLE_RATES.into_iter().zip(PROCESSOR_PERCENT) {
-        let rule = if rate == CRITICAL { Rule::Told } else { near(1.0) };
+        let rule = if rate == CRITICAL { Rule::Reported } else { near(1.0) };
         rows.push(runs.row("processor, %,", rate, Some(paper), rule, |measured| measured.busy * 100.0));
     }
-    let queue_rules = [near(0.02), Rule::Told, within(0.02), within(0.02)];
+    let queue_rules = [near(0.02), Rule::Reported, within(0.02), within(0.02)];
     for ((rate, paper), rule) in TABLE_RATES.into_iter().zip(QUEUE).zip(queue_rules) {
         rows.push(runs.row("mean queue", rate, Some(paper), rule, |measured| measured.waiting));
     }

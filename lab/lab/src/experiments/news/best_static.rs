@@ -43,7 +43,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         what: format!("static {limit}: fastest kb/s"),
         paper: None,
         ours: values.spread().map(|spread| (BEST.name(), spread)).into_iter().collect(),
-        rule: Rule::Told,
+        rule: Rule::Reported,
     }));
     let best = by_limit.iter().find(|(limit, _)| *limit == PAPERS_BEST).map(|(_, values)| values.clone());
     let best = best.unwrap_or_default();

@@ -16,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Which rates of a tick.
+/// Choice of the rates of a tick.
 type Reading = fn(&Tick) -> Option<Rates>;
 /// The paper's reading of a rate, and the one without flaw N-1.
 const READINGS: [(&str, Reading); 2] =

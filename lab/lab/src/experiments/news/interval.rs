@@ -118,7 +118,7 @@ fn look(runs: &Runs, interval_s: u64, rows: &mut Vec<Row>, points: &mut Vec<Poin
     let found = |outcome: &Outcome| Some(f64::from(u8::from(delay(outcome).is_some())));
     let (admitted, fastest) = (runs.admitted(Stretch::Crowd), runs.fastest_kbps(Stretch::Crowd));
     let mut add = |what: &str, value: &dyn Fn(&Outcome) -> Option<f64>| {
-        rows.push(runs.row(format!("T={interval_s} s: {what}"), None, Rule::Told, &NEWS_MODES, value));
+        rows.push(runs.row(format!("T={interval_s} s: {what}"), None, Rule::Reported, &NEWS_MODES, value));
     };
     add("runs with a false alarm, part", &is_false);
     add("runs that found the crowd, part", &found);

@@ -38,7 +38,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             &[Mode::None],
             &loss,
         ),
-        runs.row("offered/s, tries included", None, Rule::Told, &MODES, offered),
+        runs.row("offered/s, tries included", None, Rule::Reported, &MODES, offered),
     ];
     let news = Mode::Scoreboard;
     let without = runs.seeds(Mode::None, &admitted);

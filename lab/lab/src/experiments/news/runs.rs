@@ -18,7 +18,7 @@ pub(super) struct Runs<O = Outcome> {
     end_s: u64,
 }
 
-/// Where a value is read.
+/// Stretch of a run over which a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stretch {
     Quiet,

@@ -36,10 +36,10 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     for (what, runs) in
         [("immediate", &immediate), ("endless buffer", &endless), ("1,000 requests", &bounded)]
     {
-        rows.push(runs.row(format!("{what}: admitted/s"), None, Rule::Told, &MODES, &admitted));
-        rows.push(runs.row(format!("{what}: fastest kb/s"), None, Rule::Told, &MODES, &fastest));
+        rows.push(runs.row(format!("{what}: admitted/s"), None, Rule::Reported, &MODES, &admitted));
+        rows.push(runs.row(format!("{what}: fastest kb/s"), None, Rule::Reported, &MODES, &fastest));
     }
-    rows.push(bounded.row("1,000 requests: dropped by the server, %", None, Rule::Told, &MODES, dropped));
+    rows.push(bounded.row("1,000 requests: dropped by the server, %", None, Rule::Reported, &MODES, dropped));
     let alike = |mode, value: &dyn Fn(&Outcome) -> Option<f64>| {
         endless.seeds(mode, value).over(&immediate.seeds(mode, value)).between(0.85, 1.15)
     };

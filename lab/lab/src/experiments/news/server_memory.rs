@@ -43,7 +43,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         runs.row(
             "fastest tenth before, kb/s",
             None,
-            Rule::Told,
+            Rule::Reported,
             &none,
             runs.fastest_rate_kbps(Stretch::Quiet),
         ),

@@ -49,7 +49,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         let near = |by| Rule::Near { mode: judge.clone(), by };
         let name = |what: &str| format!("{label}: {what}");
         rows.push(runs.row(name("admitted/s"), Some(paper_admitted), within(0.1), modes, &admitted));
-        rows.push(runs.row(name("rejected %"), Some(paper_rejected), Rule::Told, modes, &rejected));
+        rows.push(runs.row(name("rejected %"), Some(paper_rejected), Rule::Reported, modes, &rejected));
         rows.push(runs.row(name("fastest kb/s"), Some(paper_fastest), within(0.1), modes, &fastest));
         rows.push(runs.row(name("loss %"), Some(paper_loss), near(1.0), modes, &loss));
     }

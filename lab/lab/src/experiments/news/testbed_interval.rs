@@ -146,7 +146,7 @@ fn look(runs: &TestbedRuns, interval_s: u64, rows: &mut Vec<Row>, points: &mut V
     let (early, found) = (runs.early_alarm(), runs.found_after_s());
     let (rejected, fastest) = (runs.rejected_percent(), runs.fastest_rate_kbps(Stretch::Crowd));
     let mut add = |what: &str, paper, value: &dyn Fn(&Outcome) -> Option<f64>| {
-        rows.push(runs.row(format!("T={interval_s} s: {what}"), paper, Rule::Told, &NEWS_MODES, value));
+        rows.push(runs.row(format!("T={interval_s} s: {what}"), paper, Rule::Reported, &NEWS_MODES, value));
     };
     add("runs with an alarm before the crowd, part", None, &early);
     add("first alarm, s", (interval_s == 16).then_some(760.0), &runs.first_alarm_s());

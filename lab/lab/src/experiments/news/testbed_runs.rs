@@ -106,7 +106,7 @@ impl TestbedRuns {
         |outcome| Some(alarms(outcome).next()?.at.as_secs_f64())
     }
 
-    /// Whether it alarmed before the crowd: 1 or 0.
+    /// Alarm before the crowd: 1 if there was one, otherwise 0.
     pub(super) fn early_alarm(&self) -> impl Fn(&Outcome) -> Option<f64> {
         let onset = Instant::from_secs(self.onset_s());
         move |outcome| Some(f64::from(u8::from(alarms(outcome).any(|tick| tick.at <= onset))))

@@ -94,7 +94,7 @@ fn rows(everybody: &TestbedRuns, hot_spot: &TestbedRuns) -> Vec<Row> {
     ] {
         let what = format!("{what}: bystanders without an answer, %");
         let unanswered = unanswered_percent(runs.within(Stretch::Crowd));
-        rows.push(runs.row(what, None, Rule::Told, modes, unanswered));
+        rows.push(runs.row(what, None, Rule::Reported, modes, unanswered));
     }
     rows
 }

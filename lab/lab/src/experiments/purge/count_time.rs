@@ -123,10 +123,12 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     };
     let last = PACKETS.len() - 1;
     let mut rows: Vec<Row> = (0..PACKETS.len())
-        .map(|place| row(format!("{} packets, ms", PACKETS[place]), None, Rule::Told, place, |s| s * 1e3))
+        .map(|place| row(format!("{} packets, ms", PACKETS[place]), None, Rule::Reported, place, |s| s * 1e3))
         .collect();
-    rows.push(row("1.25 million packets, s".to_owned(), Some(0.6), Rule::Told, last, |s| s));
-    rows.push(row("a packet of them, ns".to_owned(), Some(480.0), Rule::Told, last, |s| s * 1e9 / 1.25e6));
+    rows.push(row("1.25 million packets, s".to_owned(), Some(0.6), Rule::Reported, last, |s| s));
+    rows.push(row("a packet of them, ns".to_owned(), Some(480.0), Rule::Reported, last, |s| {
+        s * 1e9 / 1.25e6
+    }));
     let times = |values: &[SeedValues; PACKETS.len()]| values[last].over(&values[0]);
     let shapes = vec![
         Shape::new(

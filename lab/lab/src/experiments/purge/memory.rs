@@ -44,7 +44,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let rows = kb.iter().flat_map(|&(flows, [sketch, whole])| {
         [
             row(format!("sketch after {flows} flows, KB"), Some(12.0), near(), sketch),
-            row(format!("all of Purge after {flows} flows, KB"), None, Rule::Told, whole),
+            row(format!("all of Purge after {flows} flows, KB"), None, Rule::Reported, whole),
         ]
     });
     let growth = kb.iter().map(|(_, [sketch, whole])| sketch + whole - kb[0].1[0] - kb[0].1[1]);

@@ -49,7 +49,7 @@ fn runs(laboratory: &Laboratory) -> Result<Runs, ExperimentError> {
 
 fn rows(runs: &Runs) -> Vec<Row> {
     let row = |what: &str, paper, value: fn(&Outcome) -> f64| {
-        runs.row(what.to_owned(), FLOWS, &POLICINGS, paper, Rule::Told, value)
+        runs.row(what.to_owned(), FLOWS, &POLICINGS, paper, Rule::Reported, value)
     };
     vec![
         row("TCP, kb/s each", None, |outcome| mean(&outcome.tcp)),

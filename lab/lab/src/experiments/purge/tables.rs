@@ -95,10 +95,12 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         rows.push(row(CLASS_MEAN_JAIN, Some(1e3 * purge[3]), paper_ran(0.01), |it| {
             1e3 * it.class_mean_jain()
         }));
-        rows.push(row(FLOW_JAIN, None, Rule::Told, |it| 1e3 * it.jain()));
-        rows.push(row("mean queue, packets", Some(TARGET_PACKETS), Rule::Told, |outcome| outcome.queue));
-        rows.push(row("link in use, %", None, Rule::Told, |outcome| outcome.used * 100.0));
-        rows.push(row("flows counted", Some(f64::from(flows)), Rule::Told, |outcome| outcome.active_flows));
+        rows.push(row(FLOW_JAIN, None, Rule::Reported, |it| 1e3 * it.jain()));
+        rows.push(row("mean queue, packets", Some(TARGET_PACKETS), Rule::Reported, |outcome| outcome.queue));
+        rows.push(row("link in use, %", None, Rule::Reported, |outcome| outcome.used * 100.0));
+        rows.push(row("flows counted", Some(f64::from(flows)), Rule::Reported, |outcome| {
+            outcome.active_flows
+        }));
         rows.extend(black_rows(&runs, flows, &black));
     }
     let mut notes = notes(laboratory);
@@ -213,7 +215,7 @@ fn goodput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         let only_black = [Policing::BlackLike];
         rows.extend([
             row(": TCP, kb/s", &COLUMNS, Some(tcp_purge), paper_ran(0.1), tcp),
-            row(": unresponsive TCP, kb/s", &COLUMNS, None, Rule::Told, unresponsive),
+            row(": unresponsive TCP, kb/s", &COLUMNS, None, Rule::Reported, unresponsive),
             row(": system, Mb/s", &COLUMNS, Some(purge[0]), paper_ran(0.1), system),
             row(
                 ": Jain's index of class means, thousandths",

@@ -59,7 +59,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         what: format!("{what} with {workers} workers"),
         paper: None,
         ours: values(place, value).spread().map(|it| (METHOD.to_owned(), it)).into_iter().collect(),
-        rule: Rule::Told,
+        rule: Rule::Reported,
     };
     let mut rows: Vec<Row> = WORKERS.iter().enumerate().map(|it| row(it, "responses/s", rate)).collect();
     rows.extend(WORKERS.iter().enumerate().map(|it| row(it, "median, ms", late_ms)));

@@ -135,14 +135,14 @@ fn whole(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let deleted = |outcome: &Outcome| Some(outcome.deleted as f64);
     let offered = |outcome: &Outcome| Some(outcome.offered as f64);
     let rows = vec![
-        runs.row("requests", Some(511_292.0), Rule::Told, offered),
-        runs.row("server 1 over server 2, minutes 24 to 34", None, Rule::Told, crowd),
-        runs.row("server 1 over server 2, minutes 49 to 51", Some(2.0), Rule::Told, tail),
-        runs.row("server 1, minutes 49 to 51, requests/s", None, Rule::Told, tail_load(0)),
-        runs.row("server 2, minutes 49 to 51, requests/s", None, Rule::Told, tail_load(1)),
-        runs.row("server 1 over server 2 after minute 52", None, Rule::Told, later),
-        runs.row("copies made", None, Rule::Told, copies),
-        runs.row("copies deleted", Some(0.0), Rule::Told, deleted),
+        runs.row("requests", Some(511_292.0), Rule::Reported, offered),
+        runs.row("server 1 over server 2, minutes 24 to 34", None, Rule::Reported, crowd),
+        runs.row("server 1 over server 2, minutes 49 to 51", Some(2.0), Rule::Reported, tail),
+        runs.row("server 1, minutes 49 to 51, requests/s", None, Rule::Reported, tail_load(0)),
+        runs.row("server 2, minutes 49 to 51, requests/s", None, Rule::Reported, tail_load(1)),
+        runs.row("server 1 over server 2 after minute 52", None, Rule::Reported, later),
+        runs.row("copies made", None, Rule::Reported, copies),
+        runs.row("copies deleted", Some(0.0), Rule::Reported, deleted),
     ];
     let mut shapes = vec![Shape::new(
         "as published the loads are balanced in the crowd (to a fifth), and in the tail server 1 has twice the load of server 2 (to a tenth), below HW",
@@ -173,10 +173,10 @@ fn onset(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let tightly = |outcome: &Outcome| balanced_after_s(outcome, ONSET_S, ONSET_S + 2.0 * MINUTE_S, 0.15);
     let copies = move |outcome: &Outcome| Some(outcome.copies(&two_minutes) as f64);
     let rows = vec![
-        runs.row("crowd found after, s", Some(9.0), Rule::Told, found),
-        runs.row("documents copied in two minutes", Some(24.0), Rule::Told, &copies),
-        runs.row("within 35 % of the mean after, s", None, Rule::Told, loosely),
-        runs.row("within 15 % of the mean after, s", Some(20.0), Rule::Told, tightly),
+        runs.row("crowd found after, s", Some(9.0), Rule::Reported, found),
+        runs.row("documents copied in two minutes", Some(24.0), Rule::Reported, &copies),
+        runs.row("within 35 % of the mean after, s", None, Rule::Reported, loosely),
+        runs.row("within 15 % of the mean after, s", Some(20.0), Rule::Reported, tightly),
     ];
     let mut shapes = vec![Shape::new(
         "as published the crowd is found with the next report, 9 s later",

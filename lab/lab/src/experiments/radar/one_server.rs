@@ -43,7 +43,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         what: format!("{what} at {name}"),
         paper,
         ours: runs.seeds(name, value).spread().map(|it| (OURS.to_owned(), it)).into_iter().collect(),
-        rule: Rule::Told,
+        rule: Rule::Reported,
     };
     let peak = |name: &str| (name == "450/s").then_some(100.0);
     let mut rows: Vec<Row> =

@@ -31,7 +31,7 @@ pub(super) const FRONT: StationModel = StationModel {
     delay: Duration::from_micros(1_700),
 };
 
-/// Which rules are in force.
+/// Rules in force.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mode {
     /// ACDN's weights and offload, reports each interval.
@@ -50,12 +50,12 @@ pub(super) struct Step {
     pub(super) quiet_rps: u32,
     pub(super) crowd_rps: u32,
     pub(super) crowd_s: u64,
-    /// When servers report first; none: each at its own moment.
+    /// Time of the servers' first reports; none: each at its own moment.
     pub(super) first_report_s: Option<u64>,
     pub(super) seed: u64,
 }
 
-/// When the crowd comes (Figure 4.8).
+/// Onset of the crowd (Figure 4.8).
 pub(super) const QUIET_S: u64 = 21;
 
 impl Simulation for Step {
@@ -142,7 +142,7 @@ fn phase(rps: u32, length_s: u64) -> Phase {
     Phase { arrivals, popularity: Popularity::zipf(1.5, DOCUMENTS).expect("documents") }
 }
 
-/// How these runs differ from the thesis's.
+/// Differences between these runs and the thesis's.
 pub(super) fn notes(options: &Options, seeds: u32) -> Vec<String> {
     vec![
         "The server was chosen by figures 4.4, 4.5 and 4.7: two processors with exponential work, 360 requests/s, 36 requests in it \

@@ -72,7 +72,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         what: format!("carried by {servers} servers and {}, requests/s", name(fronts)),
         paper: None,
         ours: at((servers, fronts)).spread().map(|it| (name(fronts).to_owned(), it)).into_iter().collect(),
-        rule: Rule::Told,
+        rule: Rule::Reported,
     });
     let each = |cluster: (u16, u16)| at(cluster).over(&at((1, 1))).map(|times| times / f64::from(cluster.0));
     let shapes = vec![

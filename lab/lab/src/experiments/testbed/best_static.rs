@@ -118,7 +118,8 @@ fn searched(scope: &Scope, ours: InScene<'_>) -> Vec<u32> {
     looked_at_and_beyond(LOWEST_PER_S, value)
 }
 
-/// Whether the best of the limits, in ascending order, has limits on both sides: no search ends at an edge.
+/// Condition that the best of the limits, in ascending order, has limits on both sides: no search ends at an
+/// edge.
 fn inside(limits: &[u32], best: u32) -> Shape {
     let to_edge = limits
         .first()

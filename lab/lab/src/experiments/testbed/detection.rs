@@ -1,4 +1,4 @@
-//! When a crowd is found, in intervals of T.
+//! Detection delay of a crowd, in intervals of T.
 
 use super::record::Record;
 use super::scene::{REPAIRED, Scene};

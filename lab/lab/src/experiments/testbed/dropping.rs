@@ -254,7 +254,7 @@ const GROUPS: [(&[&str], &str); 4] = [
     (SECOND, "controlled, the second"),
 ];
 
-/// How the controlled clients' response times changed, and how the paper's did.
+/// Change of the controlled clients' response times, beside the paper's.
 fn controlled_clients(even: InScene<'_>) -> Vec<String> {
     let without = even.seeds(&NONE, mean_s(CONTROLLED));
     let change = |protection: &Protection| {

@@ -1,5 +1,5 @@
-//! Where a function with one peak has it, from few of its values: the search by Fibonacci's numbers (J. Kiefer, Sequential
-//! minimax search for a maximum, 1953).
+//! Position of the peak of a unimodal function, from few of its values: the search by Fibonacci's numbers (J.
+//! Kiefer, Sequential minimax search for a maximum, 1953).
 //!
 //! The function is looked at twice inside a stretch of whole numbers. The part beyond the lower of both cannot have the
 //! peak; the rest, five eighths of the stretch, has the higher one at one of its two inner points. So each further

@@ -17,7 +17,7 @@ pub struct Record {
     pub people: BTreeMap<String, People>,
     /// Cost of the router, where there was one.
     pub router: Option<RouterCost>,
-    /// Why this run says little, if something of the machine was too slow.
+    /// Reasons why this run says little: parts of the machine that were too slow.
     pub doubts: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Second {
 /// One reading of the fastest tenth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fastest {
-    /// When it ended, seconds.
+    /// End, seconds.
     pub at_s: f64,
     /// Mean of the fastest tenth, kb/s.
     pub kbps: f64,
@@ -68,7 +68,7 @@ pub struct Fastest {
 /// Decision of the protection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// When it was seen, seconds.
+    /// Time of the observation, seconds.
     pub at_s: f64,
     /// The limit; none where everything passes.
     pub limit_per_s: Option<f64>,
@@ -152,7 +152,7 @@ impl Record {
         from_onset.zip(0u32..).find(|(second, _)| lossy(second)).map(|(_, at)| f64::from(at))
     }
 
-    /// Whether a limit was in force before the crowd.
+    /// Returns whether a limit was in force before the crowd.
     pub(super) fn alarmed_early(&self, onset_s: u64) -> bool {
         self.decisions.iter().any(|it| it.at_s <= onset_s as f64 && it.limit_per_s.is_some())
     }

@@ -19,7 +19,7 @@ impl Results {
         self.records.push((run, record));
     }
 
-    /// Whether a run was made already.
+    /// Returns whether a run was made already.
     #[must_use]
     pub fn has(&self, run: &Run) -> bool {
         self.records.iter().any(|(made, _)| made == run)
@@ -62,7 +62,7 @@ impl<'a> InScene<'a> {
         let ours = protections
             .iter()
             .filter_map(|protection| Some((protection.name(), self.spread(protection, &value)?)));
-        Row { what: what.into(), paper, ours: ours.collect(), rule: Rule::Told }
+        Row { what: what.into(), paper, ours: ours.collect(), rule: Rule::Reported }
     }
 
     /// The first round, second by second.

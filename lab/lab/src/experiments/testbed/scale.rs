@@ -1,4 +1,4 @@
-//! How our testbed is scaled against that of NEWS (§8).
+//! Scale of our testbed against that of NEWS (§8).
 //!
 //! A run of the paper's takes 2,000 s. Rates are multiplied and times divided, so that an interval holds as many flows
 //! as a third of the paper's and a figure takes minutes. Linux's own times cannot be scaled: SYNs are sent again after

@@ -27,7 +27,7 @@ pub struct Scene {
     pub one_way: Duration,
     /// Server that the crowd asks.
     pub server: Server,
-    /// When people of the crowd come; quiet first.
+    /// Arrivals of the crowd; quiet first.
     pub arrivals: ArrivalProcess,
     /// Seconds of quiet.
     pub quiet_s: u64,
@@ -79,7 +79,7 @@ pub enum Server {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Beside {
     /// No clients.
-    Nobody,
+    NoClients,
     /// People who read pages of a separate server behind the same router.
     Readers {
         /// Per second.
@@ -112,7 +112,7 @@ pub enum Protection {
         mode: &'static str,
         /// T, in our seconds.
         interval_s: u64,
-        /// Whether only the hot spot is limited.
+        /// True if only the hot spot is limited.
         hot_spots: bool,
     },
     /// A gate before the server that drops all new connections of the crowd and the second client while too many wait
@@ -141,7 +141,7 @@ impl Scene {
             patience: PATIENCE,
             good_within: GOOD_WITHIN,
             reading_s: scale::INTERVAL_S,
-            beside: Beside::Nobody,
+            beside: Beside::NoClients,
         }
     }
 

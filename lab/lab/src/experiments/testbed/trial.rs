@@ -21,12 +21,12 @@ pub struct Trial {
     pub judge: fn(&Scope, &Results) -> Result<Finding, ExperimentError>,
 }
 
-/// How much is run.
+/// Amount of work of a trial: rounds, and the length of its phases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scope {
     /// The first seed; a round each.
     pub seed: u64,
-    /// How often each run is made.
+    /// Number of repetitions of each run.
     pub rounds: u32,
     /// Seconds of quiet.
     pub quiet_s: u64,

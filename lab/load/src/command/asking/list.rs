@@ -31,7 +31,7 @@ pub(super) fn read(target: &Target, file: &Path, inputs: &mut Inputs) -> anyhow:
     Ok(paths)
 }
 
-/// Whether this can stand in a request line as path and query.
+/// Returns whether this can stand in a request line as path and query.
 pub(super) fn is_path(text: &str) -> bool {
     text.starts_with('/') && !text.contains('#') && text.parse::<Uri>().is_ok()
 }

@@ -1,4 +1,4 @@
-//! Whether two runs differ by more than the seconds of each differ among themselves.
+//! Test whether two runs differ by more than the seconds of each differ among themselves.
 //!
 //! A run is one sample: its p99 alone has no spread. Its seconds have: a difference that is small beside what
 //! one second differs from the next would be there between two runs of the same server too.
@@ -29,7 +29,7 @@ const RESOLUTION: f64 = 0.03;
 /// Standard errors by which two shares must differ: about one false alarm in twenty.
 const STANDARD_ERRORS: f64 = 2.0;
 
-/// Which way B differs from A beyond noise: -1, 0 or 1; `None` if that cannot be decided.
+/// Sign of the difference of B from A beyond noise: -1, 0 or 1; `None` if that cannot be decided.
 pub(super) fn times(a: &[Second], b: &[Second], read: fn(&Second) -> Option<f64>) -> Option<i8> {
     let spread = |series: &[Second]| {
         let mut values: Vec<_> = series.iter().filter_map(read).collect();

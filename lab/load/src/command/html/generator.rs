@@ -1,4 +1,4 @@
-//! Whether the generator itself kept to its schedule.
+//! Section on the generator: its lag behind the schedule.
 
 use super::latency::cells;
 use super::text::measured;

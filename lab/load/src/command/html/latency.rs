@@ -1,4 +1,4 @@
-//! How long people waited: over time, and how the waits of the whole run were distributed.
+//! Latency: over time, and its distribution over the whole run.
 
 use super::text::{NOTHING, count, digits};
 use super::timeline::{SECONDS, Timeline};

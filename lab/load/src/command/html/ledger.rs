@@ -89,7 +89,7 @@ fn added(chart: Chart, totals: &Tally, time: &Timeline) -> Chart {
     })
 }
 
-/// Whether any try had this outcome.
+/// Returns whether any try had this outcome.
 fn occurs((.., of): &Layer, tally: &Tally) -> bool {
     tally.series.iter().any(|second| of(second) > 0)
 }
@@ -112,7 +112,7 @@ fn outcomes(totals: &Tally) -> Table {
     .fold(table, |table, (name, tries)| table.row(name, [count(tries), share(tries, totals.offered)]))
 }
 
-/// Why tries were refused and what broke the others; `None` when neither was.
+/// Reasons of refusals and kinds of errors; `None` without either.
 fn details(totals: &Tally) -> Option<Table> {
     let reasons = totals.refused_by_reason.iter().map(|(reason, &tries)| match reason.as_str() {
         "other" => ("refused by another program than Flashweir".to_owned(), tries),

@@ -37,7 +37,7 @@ fn target(result: &LoadResult) -> String {
     }
 }
 
-/// How long people came: the schedule, unless it was cut short.
+/// Length of the arrivals: the schedule, unless it was cut short.
 fn sent_s(result: &LoadResult) -> f64 {
     result.run.length_s.min(result.run.duration_s)
 }
@@ -47,7 +47,7 @@ pub(super) fn footer() -> String {
     format!("Made by flashweir {} load. The same run as JSON: --json.", env!("CARGO_PKG_VERSION"))
 }
 
-/// Why the numbers are not what they seem; `None` when they are.
+/// Warnings about numbers that mislead; `None` without any.
 pub(super) fn warnings(result: &LoadResult) -> Option<Section> {
     let mut warnings = Vec::new();
     if result.saturated {

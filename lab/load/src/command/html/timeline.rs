@@ -6,10 +6,10 @@ use flashweir_report::{Chart, Point};
 /// The label of every time axis.
 pub(super) const SECONDS: &str = "seconds since the first moment of the schedule";
 
-/// How the seconds of a run lie on the axis.
+/// Position of the seconds of a run on the axis.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
-    /// Where the axis ends.
+    /// End of the axis.
     end_s: f64,
     /// Width of a bin when its count becomes a rate.
     bin_width_s: f64,

@@ -2,7 +2,7 @@
 
 use crate::Progress;
 
-/// How far back the view goes, seconds.
+/// Length of the view's history, seconds.
 const WINDOW_S: f64 = 120.0;
 /// A run that has just begun is shown as if it were this long, seconds.
 const WINDOW_LEAST_S: f64 = 10.0;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Whether the view has the terminal. One for the process, as the terminal is.
+/// True while the view has the terminal. One for the process, as the terminal is.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 /// The panic hook is set once, however many views a process opens.
 static HOOK: Once = Once::new();

@@ -25,7 +25,7 @@ pub(in super::super) struct Share {
     pub(in super::super) name: &'static str,
     /// Part and whole of one second.
     pub(in super::super) of: fn(&Second) -> (u64, u64),
-    /// Whether the server does well when it is high.
+    /// True if a high value is good.
     pub(in super::super) higher_is_better: bool,
 }
 

@@ -77,7 +77,7 @@ impl Times {
         (point.read)((self.read)(tally)).map(|value| value / self.units_per_ms)
     }
 
-    /// Whether it holds anything.
+    /// Returns whether it holds anything.
     pub(in super::super) fn is_measured(&self, tally: &Tally) -> bool {
         (self.read)(tally).count > 0
     }

@@ -53,10 +53,10 @@ fn transfer(result: &LoadResult) -> String {
         ("given up", above_zero(counts.given_up)),
         ("SYN packets sent again", above_zero(counts.syn_retransmissions)),
     ];
-    let told = connections
+    let connections = connections
         .into_iter()
         .filter_map(|(what, count)| Some(format!("{what}: {}", number(count? as f64, 0))));
-    format!("bodies: {}{rate}; connections {}", size(bytes), told.collect::<Vec<_>>().join(", "))
+    format!("bodies: {}{rate}; connections {}", size(bytes), connections.collect::<Vec<_>>().join(", "))
 }
 
 fn above_zero(count: u64) -> Option<u64> {
@@ -65,7 +65,7 @@ fn above_zero(count: u64) -> Option<u64> {
 
 fn recovery(result: &LoadResult) -> Option<String> {
     let crowd = result.crowd?;
-    let told = match result.recovery {
+    let recovered = match result.recovery {
         None => {
             "too little was seen before or after it, or too little served before, to tell whether the target recovered".to_owned()
         }
@@ -78,7 +78,11 @@ fn recovery(result: &LoadResult) -> Option<String> {
             ),
         },
     };
-    Some(format!("recovery: the crowd was there from {} to {}; {told}", time(crowd.from_s), time(crowd.to_s)))
+    Some(format!(
+        "recovery: the crowd was there from {} to {}; {recovered}",
+        time(crowd.from_s),
+        time(crowd.to_s)
+    ))
 }
 
 fn self_similarity(result: &LoadResult) -> Option<String> {

@@ -123,7 +123,7 @@ pub(crate) fn serve_each(answer: impl Fn(usize) -> &'static [u8] + Send + 'stati
     address
 }
 
-/// Whether there was one: a client that only looks whether a server listens sends nothing.
+/// Returns whether there was one: a client that only looks whether a server listens sends nothing.
 fn read_head(client: &mut TcpStream) -> bool {
     let mut request = Vec::new();
     let mut piece = [0; 1024];

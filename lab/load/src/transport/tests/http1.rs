@@ -127,9 +127,9 @@ fn sending_and_receiving_go_on_together() {
 /// A refusal does not wait for the body; what was not sent makes the connection useless.
 #[test]
 fn an_early_answer_ends_the_try() {
-    let (go, told) = mpsc::channel();
+    let (go, released) = mpsc::channel();
     let refusal = write("HTTP/1.1 413 Large\r\ncontent-length: 0\r\n\r\n");
-    let server = Server::once([Step::ReadHead, refusal, Step::Await(told), Step::AwaitClose]);
+    let server = Server::once([Step::ReadHead, refusal, Step::Await(released), Step::AwaitClose]);
     let client = Client::new(server.address, Protocol::Http1KeepAlive);
     // Larger than the buffers of both kernels, and the server reads nothing until the try is over.
     let post = client.prepare(Method::POST, vec![b'y'; 64_000_000]);
@@ -140,8 +140,8 @@ fn an_early_answer_ends_the_try() {
 
 #[test]
 fn sent_is_told_when_it_was_sent_and_only_then() {
-    let (go, told) = mpsc::channel();
-    let server = Server::once([Step::ReadHead, Step::Await(told), write(OK)]);
+    let (go, released) = mpsc::channel();
+    let server = Server::once([Step::ReadHead, Step::Await(released), write(OK)]);
     let client = Client::new(server.address, Protocol::Http1New);
     let times = Cell::new(0);
     run(async {
@@ -186,11 +186,11 @@ fn a_waiting_request_is_small() {
 
 #[test]
 fn times_are_those_of_the_head_and_of_the_end() {
-    let (go, told) = mpsc::channel();
+    let (go, released) = mpsc::channel();
     let server = Server::once([
         Step::ReadHead,
         write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"),
-        Step::Await(told),
+        Step::Await(released),
         write("ok"),
     ]);
     let client = Client::new(server.address, Protocol::Http1New);

@@ -1,4 +1,4 @@
-//! Which connection a request goes over: new, idle, replaced, bounded, from which address.
+//! Choice of the connection for a request: new, idle, replaced, bounded, from which address.
 
 use super::scripted::{OK, Seen, Server, Step, answer, write};
 use super::{Client, LONG, look_at_sockets, run};
@@ -95,9 +95,9 @@ fn what_cannot_be_trusted_is_not_used_again() {
 #[test]
 fn an_idle_connection_that_is_no_longer_quiet_is_closed() {
     for unasked in ["HTTP/1.1 408 Slow\r\ncontent-length: 0\r\n\r\n", ""] {
-        let (go, told) = mpsc::channel();
+        let (go, released) = mpsc::channel();
         let (ended, has_ended) = mpsc::channel();
-        let first = vec![Step::ReadHead, write(OK), Step::Await(told), write(unasked), Step::End(ended)];
+        let first = vec![Step::ReadHead, write(OK), Step::Await(released), write(unasked), Step::End(ended)];
         let server = Server::start(vec![first, answer(OK).into_iter().collect()]);
         let client = Client::new(server.address, Protocol::Http1KeepAlive);
         run(async {
@@ -169,8 +169,8 @@ fn people_wait_for_a_connection_in_the_order_they_came() {
 
 #[test]
 fn whoever_stops_waiting_takes_no_connection() {
-    let (go, told) = mpsc::channel();
-    let script = vec![Step::ReadHead, Step::Await(told), write(OK), Step::ReadHead, write(OK)];
+    let (go, released) = mpsc::channel();
+    let script = vec![Step::ReadHead, Step::Await(released), write(OK), Step::ReadHead, write(OK)];
     let server = Server::start(vec![script]);
     let client = bounded(server.address, Protocol::Http1KeepAlive, 1);
     run(async {

@@ -86,7 +86,7 @@ fn follow(mut stream: TcpStream, peer: SocketAddr, script: Vec<Step>) -> Seen {
             Step::Read(bytes) => read_bytes(&mut stream, bytes),
             Step::Write(bytes) => stream.write_all(&bytes).unwrap(),
             Step::WriteBytewise(bytes) => bytes.chunks(1).for_each(|byte| stream.write_all(byte).unwrap()),
-            Step::Await(told) => drop(told.recv_timeout(LONG)),
+            Step::Await(released) => drop(released.recv_timeout(LONG)),
             Step::End(tell) => {
                 stream.shutdown(Shutdown::Both).unwrap();
                 tell.send(()).unwrap();

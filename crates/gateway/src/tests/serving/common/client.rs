@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    /// Whether the other side has closed, with nothing left unread.
+    /// Returns whether the other side has closed, with nothing left unread.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.read.is_empty() && !self.fill()
     }

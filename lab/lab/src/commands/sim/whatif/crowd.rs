@@ -14,7 +14,7 @@ use http::Request;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Number of documents reported individually; the others are summed.
-const TOLD: usize = 40;
+const NAMED_DOCUMENTS_MAX: usize = 40;
 /// Assumed client timeout; access logs do not record it.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// A copy comes at most so much later than its original: logs have whole seconds.
@@ -25,7 +25,7 @@ const SPREAD_S: f64 = 1.0;
 pub(super) struct Crowd {
     pub(super) classes: Vec<ClassModel>,
     pub(super) length: Duration,
-    /// When the people of each class come, and what they ask for.
+    /// Arrival times of each class's clients, and the documents they request.
     comings: Vec<Vec<(Duration, u32)>>,
 }
 
@@ -48,7 +48,7 @@ impl Crowd {
         let counts = recording.popularity_counts();
         let mut by_count: Vec<u32> = (0..).take(counts.len()).collect();
         by_count.sort_by_key(|document| std::cmp::Reverse(counts[*document as usize]));
-        let told = &by_count[..by_count.len().min(TOLD)];
+        let named = &by_count[..by_count.len().min(NAMED_DOCUMENTS_MAX)];
         let taken = taken(recording, config, counts.len());
         let mut others: Vec<Taken> = taken.clone();
         others.sort_unstable_by_key(|taken| taken.policy_class);
@@ -57,9 +57,9 @@ impl Crowd {
         let together = |taken: &Taken| {
             others.iter().position(|other| other.policy_class == taken.policy_class).unwrap_or(0)
         };
-        let mut class_of: Vec<usize> = taken.iter().map(|taken| told.len() + together(taken)).collect();
-        told.iter().enumerate().for_each(|(class, document)| class_of[*document as usize] = class);
-        let mut comings = vec![Vec::new(); told.len() + others.len()];
+        let mut class_of: Vec<usize> = taken.iter().map(|taken| named.len() + together(taken)).collect();
+        named.iter().enumerate().for_each(|(class, document)| class_of[*document as usize] = class);
+        let mut comings = vec![Vec::new(); named.len() + others.len()];
         let mut dice = Rng::new(1);
         for (moment, document) in recording.moments().iter().zip(recording.documents().iter()) {
             // Whole copies, and one more with the chance of the fraction.
@@ -78,11 +78,11 @@ impl Crowd {
             let name = if only { OTHERS.to_owned() } else { format!("{OTHERS} of {}", class.name) };
             (name, *taken)
         });
-        let named = told
+        let classes_by_document = named
             .iter()
             .map(|document| (name(recording, *document), taken[*document as usize]))
             .chain(of_others);
-        let classes = named.zip(&comings).map(|((name, taken), coming)| {
+        let classes = classes_by_document.zip(&comings).map(|((name, taken), coming)| {
             let documents: Vec<u32> = coming.iter().map(|(_, document)| *document).collect();
             ClassModel {
                 sizes: Sizes::Constant(mean_bytes(recording, &documents)),
@@ -101,7 +101,7 @@ impl Crowd {
         Ok(crowd)
     }
 
-    /// When they come.
+    /// Schedule of all arrivals.
     ///
     /// # Errors
     /// None that a log can cause.
@@ -132,15 +132,16 @@ fn mean_bytes(recording: &Recording, asked_for: &[u32]) -> u64 {
     u64::try_from(sum / asked_for.len().max(1) as u128).unwrap_or(u64::MAX)
 }
 
-/// How the first service takes a document.
+/// Class and standing that the first service gives a document.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     policy_class: u8,
     standing: Standing,
 }
 
-/// How the first service takes each document, found by the gateway's own classifier. A log has neither hosts nor fields nor
-/// clients' networks or nodes in front, so only method and path decide; what is no request target takes the last class.
+/// Classification of each document by the first service, made by the gateway's own classifier. A log has
+/// neither hosts nor fields nor clients' networks or nodes in front, so only method and path decide; what is
+/// no request target takes the last class.
 fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken> {
     // Any key will do: hashes are not shown. A service alone has every host.
     let mut alone = config.clone();
@@ -182,15 +183,16 @@ mod tests {
         let line = |path: &str, bytes: u32| {
             format!("192.0.2.1 - - [17/May/2015:10:00:00 +0000] \"GET {path} HTTP/1.1\" 200 {bytes}\n")
         };
-        let told = (0..2 * TOLD).map(|place| line(&format!("/{}", place % TOLD), 500));
-        let log: String = told.chain([line("/small", 100), line("/large", 1_100)]).collect();
+        let twice =
+            (0..2 * NAMED_DOCUMENTS_MAX).map(|place| line(&format!("/{}", place % NAMED_DOCUMENTS_MAX), 500));
+        let log: String = twice.chain([line("/small", 100), line("/large", 1_100)]).collect();
         let (_, recording) = Recording::read_detecting(log.as_bytes(), &Options::default()).unwrap();
         let config = Config::from_toml("upstream.urls = ['http://127.0.0.1:9']", "test.toml").unwrap();
         let crowd = Crowd::new(&recording, &config, 1.0, Duration::from_millis(1)).unwrap();
         let sizes: Vec<_> = crowd.classes.iter().map(|class| class.sizes).collect();
-        assert_eq!(sizes.len(), TOLD + 1);
-        assert!(sizes[..TOLD].iter().all(|size| *size == Sizes::Constant(500)), "{sizes:?}");
-        assert_eq!(crowd.classes[TOLD].name, "all others");
-        assert_eq!(sizes[TOLD], Sizes::Constant(600));
+        assert_eq!(sizes.len(), NAMED_DOCUMENTS_MAX + 1);
+        assert!(sizes[..NAMED_DOCUMENTS_MAX].iter().all(|size| *size == Sizes::Constant(500)), "{sizes:?}");
+        assert_eq!(crowd.classes[NAMED_DOCUMENTS_MAX].name, "all others");
+        assert_eq!(sizes[NAMED_DOCUMENTS_MAX], Sizes::Constant(600));
     }
 }

@@ -1,6 +1,6 @@
 //! The charts of a recorded log, and the page that holds them.
 
-use super::told::{Told, clock, number, percent};
+use super::refusals::{Refusals, clock, number, percent};
 use crate::commands::sim::csv::put;
 use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Point, Section, Series, Table, Tone};
 use flashweir_sim::request::Counts;
@@ -13,15 +13,15 @@ const ROWS: usize = 40;
 ///
 /// # Errors
 /// A file that cannot be written, by its name.
-pub(super) fn write(told: &Told<'_>, directory: &Path) -> anyhow::Result<()> {
-    let (requests, refused) = (requests(told)?, refused(told)?);
+pub(super) fn write(refusals: &Refusals<'_>, directory: &Path) -> anyhow::Result<()> {
+    let (requests, refused) = (requests(refusals)?, refused(refusals)?);
     put(&directory.join("requests.svg"), &requests.standalone()?)?;
     put(&directory.join("refused.svg"), &refused.standalone()?)?;
-    put(&directory.join("report.html"), &page(told, requests, refused)?)
+    put(&directory.join("report.html"), &page(refusals, requests, refused)?)
 }
 
-fn page(told: &Told<'_>, requests: Figure, refused: Figure) -> anyhow::Result<String> {
-    let totals = told.outcome.totals();
+fn page(refusals: &Refusals<'_>, requests: Figure, refused: Figure) -> anyhow::Result<String> {
+    let totals = refusals.outcome.totals();
     let shed = totals.shed_total();
     let tone = if shed == 0 { Tone::Good } else { Tone::Bad };
     let figures = [
@@ -30,22 +30,22 @@ fn page(told: &Told<'_>, requests: Figure, refused: Figure) -> anyhow::Result<St
         KeyFigure::new("completed", number(totals.completed)),
         KeyFigure::new("gave up waiting", number(totals.timed_out)),
     ];
-    let stretches = told.stretches().filter(|(_, counts)| counts.shed_total() > 0).take(ROWS).fold(
+    let stretches = refusals.stretches().filter(|(_, counts)| counts.shed_total() > 0).take(ROWS).fold(
         Table::new("When", ["from", "offered", "refused", "part"]),
         |table, (from_s, counts)| {
             let shed = counts.shed_total();
             table.row(clock(from_s), [number(counts.offered), number(shed), percent(shed, counts.offered)])
         },
     );
-    let documents = told.refused_documents().into_iter().take(ROWS).fold(
+    let documents = refusals.refused_documents().into_iter().take(ROWS).fold(
         Table::new("Which documents", ["document", "offered", "refused", "part"]),
         |table, class| {
             let (offered, shed) = (class.totals.offered, class.totals.shed_total());
             table.row(class.name.as_str(), [number(offered), number(shed), percent(shed, offered)])
         },
     );
-    let mut page = Page::new("What this configuration would have refused", told.summary())
-        .section(Section::new("In short").text(told.assumption.as_str()).key_figures(figures))
+    let mut page = Page::new("What this configuration would have refused", refusals.summary())
+        .section(Section::new("In short").text(refusals.assumption.as_str()).key_figures(figures))
         .section(Section::new("Over time").figure(requests).figure(refused));
     if shed > 0 {
         page = page.section(Section::new("Who was refused").table(stretches).table(documents));
@@ -56,32 +56,32 @@ fn page(told: &Told<'_>, requests: Figure, refused: Figure) -> anyhow::Result<St
     Ok(page.html()?)
 }
 
-fn requests(told: &Told<'_>) -> anyhow::Result<Figure> {
-    let chart = Chart::new("Requests", Axis::of(told).label, "a second")
-        .x_range(0.0, Axis::of(told).length)
-        .series(Series::area("offered", Hue::Grey, rates(told, |counts| counts.offered)))
-        .series(Series::line("completed", Hue::Green, rates(told, |counts| counts.completed)))
-        .series(Series::line("gave up waiting", Hue::Vermillion, rates(told, |counts| counts.timed_out)));
+fn requests(refusals: &Refusals<'_>) -> anyhow::Result<Figure> {
+    let chart = Chart::new("Requests", Axis::of(refusals).label, "a second")
+        .x_range(0.0, Axis::of(refusals).length)
+        .series(Series::area("offered", Hue::Grey, rates(refusals, |counts| counts.offered)))
+        .series(Series::line("completed", Hue::Green, rates(refusals, |counts| counts.completed)))
+        .series(Series::line("gave up waiting", Hue::Vermillion, rates(refusals, |counts| counts.timed_out)));
     Ok(chart.figure()?)
 }
 
-fn refused(told: &Told<'_>) -> anyhow::Result<Figure> {
+fn refused(refusals: &Refusals<'_>) -> anyhow::Result<Figure> {
     let part = |(from_s, counts): (u64, Counts)| {
         let part = (counts.offered > 0).then(|| 100.0 * counts.shed_total() as f64 / counts.offered as f64);
-        (Axis::of(told).middle(told, from_s), part)
+        (Axis::of(refusals).middle(refusals, from_s), part)
     };
-    let chart = Chart::new("Refused of the requests", Axis::of(told).label, "%")
-        .x_range(0.0, Axis::of(told).length)
-        .series(Series::line("refused", Hue::Vermillion, told.stretches().map(part).collect()));
+    let chart = Chart::new("Refused of the requests", Axis::of(refusals).label, "%")
+        .x_range(0.0, Axis::of(refusals).length)
+        .series(Series::line("refused", Hue::Vermillion, refusals.stretches().map(part).collect()));
     Ok(chart.y_at_least(1.0).figure()?)
 }
 
-fn rates(told: &Told<'_>, part: fn(&Counts) -> u64) -> Vec<Point> {
-    let bin_s = told.outcome.bin.as_secs_f64();
+fn rates(refusals: &Refusals<'_>, part: fn(&Counts) -> u64) -> Vec<Point> {
+    let bin_s = refusals.outcome.bin.as_secs_f64();
     let rate = |(from_s, counts): (u64, Counts)| {
-        (Axis::of(told).middle(told, from_s), Some(part(&counts) as f64 / bin_s))
+        (Axis::of(refusals).middle(refusals, from_s), Some(part(&counts) as f64 / bin_s))
     };
-    told.stretches().map(rate).collect()
+    refusals.stretches().map(rate).collect()
 }
 
 /// Minutes of short logs, hours of long ones.
@@ -92,8 +92,8 @@ struct Axis {
 }
 
 impl Axis {
-    fn of(told: &Told<'_>) -> Self {
-        let length_s = told.crowd.length.as_secs_f64();
+    fn of(refusals: &Refusals<'_>) -> Self {
+        let length_s = refusals.crowd.length.as_secs_f64();
         let (label, unit_s) = if length_s < 3.0 * 3_600.0 {
             ("minutes since the log begins", 60.0)
         } else {
@@ -103,7 +103,7 @@ impl Axis {
     }
 
     /// The middle of a stretch.
-    fn middle(&self, told: &Told<'_>, from_s: u64) -> f64 {
-        (from_s as f64 + told.outcome.bin.as_secs_f64() / 2.0) / self.unit_s
+    fn middle(&self, refusals: &Refusals<'_>, from_s: u64) -> f64 {
+        (from_s as f64 + refusals.outcome.bin.as_secs_f64() / 2.0) / self.unit_s
     }
 }

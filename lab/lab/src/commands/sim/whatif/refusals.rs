@@ -14,13 +14,13 @@ const ROWS: usize = 20;
 const PATH_CHARACTERS: usize = 60;
 
 /// Findings to be reported.
-pub(super) struct Told<'a> {
+pub(super) struct Refusals<'a> {
     pub(super) crowd: &'a Crowd,
     pub(super) outcome: &'a Outcome,
     pub(super) assumption: String,
 }
 
-impl Told<'_> {
+impl Refusals<'_> {
     /// For people.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.assumption, self.summary());
