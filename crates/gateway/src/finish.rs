@@ -223,7 +223,7 @@ impl Watch {
     /// The upstream broke off in the middle.
     fn fail(self, error: &UpstreamError) {
         let worker = self.worker.clone();
-        count_failure(&worker, error);
+        count_failure(&worker.shared, &worker.metrics, error);
         worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
         if self.client_version <= Version::HTTP_10 {
             self.wire.reset_on_close();

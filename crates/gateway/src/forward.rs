@@ -105,13 +105,13 @@ pub(crate) async fn forward(
         worker.metrics.responses.interims.add(InterimOutcome::PassedOn, passed_on);
         worker.metrics.responses.interims.add(InterimOutcome::Dropped, dropped);
     }
-    count_sends(worker, upstreams);
+    count_sends(&worker.metrics, upstreams);
     let response = match sent {
         Ok(response) => response,
         Err(_) if cut.is_some_and(|cut| cut.get().is_some()) => {
             drop(permit);
             client.left_body_unread.set(version < Version::HTTP_2);
-            let mut response = slow_upload(worker, &method);
+            let mut response = slow_upload(&worker.metrics, &method);
             if version < Version::HTTP_2 {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -266,7 +266,7 @@ pub(crate) fn answer_failure(
     method: &Method,
     classified: &Classified,
 ) -> Response<Body> {
-    count_failure(worker, error);
+    count_failure(&worker.shared, &worker.metrics, error);
     worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
     let since = permit.received();
     match (error.kind, error.kind.source()) {
@@ -279,7 +279,7 @@ pub(crate) fn answer_failure(
     if error.kind == UpstreamErrorKind::Full {
         let refusal = worker.pipeline.refuse_admitted(worker.shared.clock.now(), classified);
         let response = refusal.respond(method, &HeaderMap::new(), false);
-        count_refusal(worker, &response, since);
+        count_refusal(&worker.metrics, &response, worker.shared.clock.now().saturating_since(since));
         return response.map(Body::own);
     }
     respond(error, method).map(Body::own)

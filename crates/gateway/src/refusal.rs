@@ -7,12 +7,11 @@
 
 use crate::accept_field::{Form, preferred};
 use crate::classify::NO_STORE;
-use crate::context::WorkerContext;
 use crate::sentry::Refused;
 use bytes::Bytes;
 use flashweir_admission::retry_after::RetryAfter;
-use flashweir_core::{DecisionId, Instant, Rate, Reason};
-use flashweir_telemetry::{StatusClass, Unmeasured};
+use flashweir_core::{DecisionId, Duration, Rate, Reason};
+use flashweir_telemetry::{StatusClass, Unmeasured, WorkerMetrics};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use std::fmt::Write as _;
@@ -41,12 +40,12 @@ pub(crate) struct Refusal {
     pub(crate) is_impatient: bool,
 }
 
-/// Counts a refusal that is about to be sent.
-pub(crate) fn count_refusal<B>(worker: &WorkerContext, response: &Response<B>, since: Instant) {
-    let responses = &worker.metrics.responses;
+/// Counts a refusal that is about to be sent, so long after the request was received.
+pub(crate) fn count_refusal<B>(metrics: &WorkerMetrics, response: &Response<B>, after: Duration) {
+    let responses = &metrics.responses;
     responses.by_class.increment(StatusClass::of(response.status().as_u16()));
-    responses.refusal_duration.record(worker.shared.clock.now().saturating_since(since));
-    worker.metrics.measurement.unmeasured.increment(Unmeasured::Refusal);
+    responses.refusal_duration.record(after);
+    metrics.measurement.unmeasured.increment(Unmeasured::Refusal);
 }
 
 impl Refusal {

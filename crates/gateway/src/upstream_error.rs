@@ -4,11 +4,11 @@
 //! looking over its shoulder, distinguishes our answer from the origin's.
 
 use crate::classify::NO_STORE;
-use crate::context::WorkerContext;
+use crate::shared::Shared;
 use crate::upload::UploadBody;
 use bytes::Bytes;
 use flashweir_http::upstream::{ErrorSource, SendCounts, UpstreamError, UpstreamErrorKind, Upstreams};
-use flashweir_telemetry::{BadRequest, Bound, Happening, RepeatDenied, UpstreamFailure};
+use flashweir_telemetry::{BadRequest, Bound, Happening, RepeatDenied, UpstreamFailure, WorkerMetrics};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 
@@ -54,15 +54,15 @@ pub(crate) fn plain(
 }
 
 /// The answer to an upload that was cut for its slowness; counts it.
-pub(crate) fn slow_upload(worker: &WorkerContext, method: &Method) -> Response<Bytes> {
-    worker.metrics.requests.bad.increment(BadRequest::SlowBody);
+pub(crate) fn slow_upload(metrics: &WorkerMetrics, method: &Method) -> Response<Bytes> {
+    metrics.requests.bad.increment(BadRequest::SlowBody);
     plain(StatusCode::REQUEST_TIMEOUT, "slow_body", "The request's body came too slowly.\n", method)
 }
 
 /// Counts tries and repeats of the requests that were sent.
-pub(crate) fn count_sends(worker: &WorkerContext, upstreams: &Upstreams<UploadBody>) {
+pub(crate) fn count_sends(metrics: &WorkerMetrics, upstreams: &Upstreams<UploadBody>) {
     if let Some(SendCounts { retries, repeats, over_budget, head_too_long }) = upstreams.take_counts() {
-        let metrics = &worker.metrics.upstream;
+        let metrics = &metrics.upstream;
         metrics.retries.add(retries);
         metrics.repeats.add(repeats);
         metrics.repeats_denied.add(RepeatDenied::Budget, over_budget);
@@ -71,7 +71,7 @@ pub(crate) fn count_sends(worker: &WorkerContext, upstreams: &Upstreams<UploadBo
 }
 
 /// Counts a failed exchange by its kind and, not too often, logs it.
-pub(crate) fn count_failure(worker: &WorkerContext, error: &UpstreamError) {
+pub(crate) fn count_failure(shared: &Shared, metrics: &WorkerMetrics, error: &UpstreamError) {
     let failure = match error.kind {
         UpstreamErrorKind::Connect => UpstreamFailure::Connect,
         UpstreamErrorKind::ConnectTimeout => UpstreamFailure::ConnectTimeout,
@@ -82,16 +82,16 @@ pub(crate) fn count_failure(worker: &WorkerContext, error: &UpstreamError) {
         UpstreamErrorKind::HeadTooLarge => UpstreamFailure::HeadTooLarge,
         UpstreamErrorKind::NoUpstream => UpstreamFailure::NoUpstream,
         UpstreamErrorKind::Full => {
-            worker.metrics.bound_hits.increment(Bound::UpstreamConnections);
+            metrics.bound_hits.increment(Bound::UpstreamConnections);
             return;
         }
         // The client's doing; its connection fails next and is counted there.
         UpstreamErrorKind::RequestBody => return,
     };
-    worker.metrics.upstream.failures.increment(failure);
+    metrics.upstream.failures.increment(failure);
     if error.kind.source() == ErrorSource::Upstream {
         let which =
             error.upstream.map_or_else(|| "no upstream".to_owned(), |index| format!("upstream {index}"));
-        worker.shared.warn(Happening::UpstreamFailed, format_args!("{which}: {error}"));
+        shared.warn(Happening::UpstreamFailed, format_args!("{which}: {error}"));
     }
 }

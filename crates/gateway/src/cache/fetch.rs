@@ -82,7 +82,7 @@ impl Job {
         let waits = self.stand_in().is_none();
         let options = SendOptions { client: Some(self.subscriber), waits, ..SendOptions::default() };
         let sent = upstreams.send_with(options, request).await;
-        count_sends(&self.worker, upstreams);
+        count_sends(&self.worker.metrics, upstreams);
         let response = match sent {
             Ok(response) => response,
             Err(error) => return self.fail(&error),
@@ -299,7 +299,7 @@ impl Job {
     fn fail(mut self, error: &UpstreamError) -> FetchedResponse {
         self.land(None, Landed::Failed);
         if let Some(stored) = self.stand_in() {
-            count_failure(&self.worker, error);
+            count_failure(&self.worker.shared, &self.worker.metrics, error);
             self.worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
             self.permit.failed(FailureSource::Origin);
             return FetchedResponse::Stored(stored, CacheStatus::IfError);

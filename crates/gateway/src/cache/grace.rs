@@ -9,10 +9,10 @@
 
 use super::lookup::Miss;
 use super::passage::{Passed, Traveller};
+use crate::bad_request::answer_unfit;
 use crate::connection::{Body, Client};
 use crate::pipeline::{Admission, Instead, Permit};
 use crate::refusal::Refusal;
-use crate::request::answer_unfit;
 use crate::upstream_error::plain;
 use flashweir_cache::{CacheStatus, Joined, Stored};
 use flashweir_core::Instant;
@@ -128,7 +128,7 @@ impl Traveller<'_> {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                return answer_unfit(self.worker, error, &self.head.method);
+                return answer_unfit(&self.worker.metrics, error, &self.head.method);
             }
         };
         match self.deliver(job.run().await) {

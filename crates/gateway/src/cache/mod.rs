@@ -20,6 +20,7 @@
 
 mod answer;
 mod collect;
+mod decide;
 mod fetch;
 mod flight;
 mod grace;
@@ -33,12 +34,11 @@ mod shortage;
 mod worker;
 
 pub(crate) use answer::CopyBody;
-pub(crate) use grace::AtPipeline;
-pub(crate) use lookup::{Invalidation, Lookup, Miss, look_up};
+pub(crate) use decide::Decision;
+pub(crate) use lookup::Invalidation;
 pub(crate) use opening::CacheOpening;
-pub(crate) use passage::{Passed, Traveller, through_flights};
+pub(crate) use passage::Traveller;
 pub(crate) use purge::{PurgeQuery, invalidate, invalidate_document, purge};
-pub(crate) use refresh::REFRESH_EVERY;
 pub(crate) use shared::{CacheShared, status};
 pub(crate) use worker::WorkerCache;
 

@@ -5,6 +5,7 @@ use super::collect::Begun;
 use super::fetch::{FetchedResponse, Job};
 use super::flight::{Flight, Interest, Landed, Leader};
 use super::lookup::Miss;
+use crate::bad_request::answer_unfit;
 use crate::classify::{Classified, NO_STORE};
 use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
@@ -13,7 +14,6 @@ use crate::finish::Source;
 use crate::forward::{Onward, pass_on};
 use crate::pipeline::{Admission, CopyPermit, Decided, Instead, Permit};
 use crate::refusal::Refusal;
-use crate::request::answer_unfit;
 use bytes::Bytes;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_cache::{CacheStatus, Joined, Lead, Mark, State, Stored};
@@ -311,7 +311,7 @@ impl Traveller<'_> {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                return Passed::Answer(answer_unfit(worker, error, &self.head.method));
+                return Passed::Answer(answer_unfit(&worker.metrics, error, &self.head.method));
             }
         };
         let (reply, answer) = oneshot::channel();
