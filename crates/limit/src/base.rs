@@ -6,8 +6,9 @@
 //! Λ(t) = −ln S(t)                     cumulative hazard; its expected value at the end of a request is 1
 //! ```
 //!
-//! Requests still in flight, and those that left without a response, count in r_b of the bins that they reached. The prior hazard h₀
-//! counts where hardly any request came (α: a tenth of one): while nothing has ended, the median is about twice the oldest age.
+//! Requests still in flight, and those that left without a response, count in r_b of the bins that they
+//! reached. The prior hazard h₀ counts where hardly any request came (α: a tenth of one): while nothing has
+//! ended, the median is about twice the oldest age.
 
 use crate::evidence::Age;
 use crate::grid::{BINS_AN_OCTAVE, STRETCHES, TIME_BINS, bin_middle_s};
@@ -56,8 +57,8 @@ impl Base {
         base
     }
 
-    /// Takes net counts of a stretch of time, see [`Evidence`](crate::Evidence), ascending by age, moved to shorter times by `shift` bins because
-    /// they were measured stretched.
+    /// Takes net counts of a stretch of time, see [`Evidence`](crate::Evidence), ascending by age, moved to
+    /// shorter times by `shift` bins because they were measured stretched.
     pub(crate) fn learn(&mut self, ages: &[Age], shift: usize, memory: f64) {
         let (mut end, mut reached, mut count) = (TIME_BINS, 0.0, 0.0);
         // Where bins are moved, the first counts what reached the shift, and all of it once more.
@@ -83,7 +84,8 @@ impl Base {
         }
     }
 
-    /// Makes all times of the base longer by this many bins, or shorter where it is negative. O([`TIME_BINS`]).
+    /// Makes all times of the base longer by this many bins, or shorter where it is negative.
+    /// O([`TIME_BINS`]).
     pub(crate) fn shift(&mut self, bins: isize) {
         let all = self.reached[0];
         let moved = |counts: &[f32; TIME_BINS], below: f32, at: usize| match at.checked_add_signed(-bins) {

@@ -1,15 +1,15 @@
 //! Evidence: completions beside expected completions, by number in flight.
 //!
-//! While the age of a request goes from a to b, an origin that stretches times by s is expected to complete Λ(b/s) − Λ(a/s) of it, for any
-//! distribution of times. Over a tick this telescopes to
+//! While the age of a request goes from a to b, an origin that stretches times by s is expected to complete
+//! Λ(b/s) − Λ(a/s) of it, for any distribution of times. Over a tick this telescopes to
 //!
 //! ```text
 //! E(s) = Σ now in flight Λ(age/s) − Σ in flight before Λ(age/s) + Σ ended meanwhile Λ(time/s)
 //!      = Σ_b m_b Λ(t_b/s)        m_b: net count of bin b (now in flight − before + ended)
 //! ```
 //!
-//! beside the D that completed. Both go to the number in flight under which the requests have aged: its mean over about the age of what is
-//! in flight.
+//! beside the D that completed. Both go to the number in flight under which the requests have aged: its mean
+//! over about the age of what is in flight.
 
 use crate::base::Base;
 use crate::grid::{CENTRE, LEVELS, STEP, STRETCHES, TIME_BINS, bin_middle_s, level_of, position};
@@ -120,7 +120,8 @@ impl Counts {
         self.expected.iter_mut().zip(&other.expected).for_each(|(sum, expected)| *sum += expected);
     }
 
-    /// Scales all counts by `part`. Counts next to zero become zero: arithmetic on subnormal numbers takes many times as long.
+    /// Scales all counts by `part`. Counts next to zero become zero: arithmetic on subnormal numbers takes
+    /// many times as long.
     pub(crate) fn fade(&mut self, part: f32) {
         let faded = |count: f32| if (count * part).abs() < NOTHING { 0.0 } else { count * part };
         self.completed = faded(self.completed);
@@ -132,8 +133,8 @@ impl Counts {
         self.completed > 0.3 || self.expected[CENTRE] > 0.3
     }
 
-    /// Poisson log-likelihoods D ln E(s) − E(s) of all stretches, over 1 + I ε²: I is the Fisher information of ln s, and ε the model
-    /// error, so that ln s is never known better than to ε. O([`STRETCHES`]).
+    /// Poisson log-likelihoods D ln E(s) − E(s) of all stretches, over 1 + I ε²: I is the Fisher information
+    /// of ln s, and ε the model error, so that ln s is never known better than to ε. O([`STRETCHES`]).
     pub(crate) fn log_likelihoods(&self, error: f64) -> [f32; STRETCHES] {
         let completed = self.completed;
         // No stretch makes a completion impossible: one in a hundred is not the model's.
@@ -181,7 +182,7 @@ impl Class {
         }
     }
 
-    /// Whether requests hold a place among those that the limit is for.
+    /// True if requests hold a place among those that the limit is for.
     pub(crate) fn holds_place(&self) -> bool {
         !self.is_long && !self.is_prompt
     }
@@ -284,8 +285,9 @@ impl Evidence {
         CLASSES_MAX
     }
 
-    /// Takes a tick of `span_s` seconds with `in_flight` requests that hold a place, as these see it. Ages that are missing in `rows` are those
-    /// of requests that have ended. O(rows · [`STRETCHES`] + classes), and O([`TIME_BINS`]) for each base that learns.
+    /// Takes a tick of `span_s` seconds with `in_flight` requests that hold a place, as these see it. Ages
+    /// that are missing in `rows` are those of requests that have ended. O(rows · [`STRETCHES`] + classes),
+    /// and O([`TIME_BINS`]) for each base that learns.
     pub(crate) fn take(&mut self, rows: &[Row], in_flight: f64, span_s: f64, guard: Guard) {
         for class in &mut self.classes {
             class.begin();
@@ -331,8 +333,8 @@ impl Evidence {
         let class = &mut self.classes[at];
         class.in_flight = class.ages.iter().map(|age| age.in_flight).sum::<i64>() as f32;
         let completed = class.completed() as f32;
-        // The first completions of the first class are taken as they come, at about one number in flight; those of later classes are divided
-        // by the stretch believed in.
+        // The first completions of the first class are taken as they come, at about one number in flight;
+        // those of later classes are divided by the stretch believed in.
         let is_first = self.learned < few || near > 0.5 * self.learned;
         let shift = if self.learned < first { 0 } else { guard.shift };
         let is_new = class.base.weight < few || class.base.weight < first && (is_first || shift > 0);
@@ -412,7 +414,8 @@ impl Evidence {
             .filter(|class| class.holds_place() && (class.in_flight > 0.0 || class.lately > 2.0))
     }
 
-    /// Whether all short classes complete about as soon as expected, or none does: what slows only some may be in the way of the others.
+    /// Whether all short classes complete about as soon as expected, or none does: what slows only some may
+    /// be in the way of the others.
     pub(crate) fn are_alike(&self) -> bool {
         let mut are_usual = self.present().map(|class| class.is_usual(self.numbers.much));
         are_usual.next().is_none_or(|first| are_usual.all(|is_usual| is_usual == first))
@@ -429,8 +432,8 @@ impl Evidence {
         self.levels[level_of(self.aged_at)] = *last;
     }
 
-    /// Makes the times of all bases longer than at first by this many steps of stretch, or shorter where it is negative, but for those of prompt
-    /// classes; evidence of before is of no use.
+    /// Makes the times of all bases longer than at first by this many steps of stretch, or shorter where it
+    /// is negative, but for those of prompt classes; evidence of before is of no use.
     pub(crate) fn rebase(&mut self, steps: isize) {
         self.moved_steps = steps;
         for class in self.classes.iter_mut().filter(|class| !class.is_prompt) {
@@ -457,7 +460,8 @@ impl Evidence {
         mix
     }
 
-    /// Whether half of the requests of a class come back within a third of `bound_s`, about as soon as always.
+    /// Whether half of the requests of a class come back within a third of `bound_s`, about as soon as
+    /// always.
     pub(crate) fn has_short(&self, bound_s: f64, scale: f64) -> bool {
         let third = position(bound_s / scale / 3.0);
         self.classes.iter().any(|class| {
@@ -467,8 +471,9 @@ impl Evidence {
         })
     }
 
-    /// Separates long classes from short ones: those whose requests take longer than `bound_s` while requests of others come back within a third of it,
-    /// about as soon as always. Requests of long classes hold no place. Returns whether that changed.
+    /// Separates long classes from short ones: those whose requests take longer than `bound_s` while requests
+    /// of others come back within a third of it, about as soon as always. Requests of long classes hold no
+    /// place. Returns whether that changed.
     pub(crate) fn find_long(&mut self, bound_s: f64, scale: f64, is_busy: bool) -> bool {
         let are_others_short = self.has_short(bound_s, scale);
         // Bases are of times under load; alone they would be so much shorter.

@@ -1,8 +1,9 @@
 //! Learner: ticks in, a limit out.
 //!
-//! Order of a tick: evidence, test for change, long classes, posterior, decision. A raise needs *exposure*: completions, expected and seen, at or
-//! near the limit since it last moved, as many as the limit, and half as many at a cold start with requests that wait. Without any queue the
-//! limit is lowered only where more answers would be in time.
+//! Order of a tick: evidence, test for change, long classes, posterior, decision. A raise needs *exposure*:
+//! completions, expected and seen, at or near the limit since it last moved, as many as the limit, and half
+//! as many at a cold start with requests that wait. Without any queue the limit is lowered only where more
+//! answers would be in time.
 
 use crate::evidence::{Evidence, Guard, Row};
 use crate::grid::{BINS_AN_OCTAVE, CENTRE, STEP};
@@ -59,14 +60,15 @@ pub struct Learned {
     pub limit: u32,
     /// Requests of long and prompt classes in flight at most; `None` while the origin is not busy.
     pub long_limit: Option<u32>,
-    /// Time in flight above which a request of any class is long, seconds: others come back much sooner, or none ever has.
+    /// Time in flight above which a request of any class is long, seconds: others come back much sooner, or
+    /// none ever has.
     pub long_after_s: Option<f64>,
     /// Servers of the origin, once known to a factor of 1.65.
     pub servers: Option<f64>,
     /// Times at present over those of the base.
     pub stretch: f64,
-    /// Requests complete as soon as from an origin that is not busy, or have other times than before by themselves, and nothing shows that it is
-    /// short of anything: no reason to refuse.
+    /// Requests complete as soon as from an origin that is not busy, or have other times than before by
+    /// themselves, and nothing shows that it is short of anything: no reason to refuse.
     pub is_calm: bool,
     /// A much higher limit is worth more as far as known: nothing shows that the origin is short of anything.
     pub wants_more: bool,
@@ -88,7 +90,8 @@ pub struct Learner {
     exposure: f64,
     /// Completions meanwhile.
     shown: f64,
-    /// Completions, and completions expected, since the posterior was last computed; and how long ago that was.
+    /// Completions, and completions expected, since the posterior was last computed; and how long ago that
+    /// was.
     fresh: f64,
     since_s: f64,
     /// Time since the mix of classes was last taken, seconds.
@@ -195,7 +198,8 @@ impl Learner {
         self.long_classes().any(|id| id == class)
     }
 
-    /// Takes a tick and decides. O(rows · stretches), and O(origins · levels · stretches) where enough is new.
+    /// Takes a tick and decides. O(rows · stretches), and O(origins · levels · stretches) where enough is
+    /// new.
     pub fn tick(&mut self, tick: &Tick<'_>) -> Learned {
         let k = self.policy.numbers;
         self.learned.last_move = Move::None;
@@ -274,7 +278,8 @@ impl Learner {
         Guard { is_idle, shift: (log.max(0.0) * BINS_AN_OCTAVE / core::f64::consts::LN_2 + 0.5) as usize }
     }
 
-    /// Moves bases where the stretch comes near the end of the grid: beyond it ages would speak for any stretch.
+    /// Moves bases where the stretch comes near the end of the grid: beyond it ages would speak for any
+    /// stretch.
     fn rebase(&mut self) {
         let log = self.posterior.log_stretch(self.evidence.aged_at);
         if log.abs() > FAR_STEPS * STEP && self.posterior.has_changed() {
@@ -326,14 +331,16 @@ impl Learner {
         self.was_known |= self.learned.servers.is_some();
         self.learned.stretch = self.posterior.stretch(self.evidence.aged_at);
         let is_crowd = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
-        // At a cold start, while requests wait and none is refused, twice as many at a time: nothing else finds a wide origin soon.
+        // At a cold start, while requests wait and none is refused, twice as many at a time: nothing else
+        // finds a wide origin soon.
         let is_cold = self.evidence.learned() <= COLD_COMPLETIONS && tick.is_waiting;
         let times_max = if is_cold && self.refused <= 0.5 && !self.was_known { 2.0 } else { k.much };
         // Nothing is taken away while the origin is as likely short of nothing.
         let shortage = self.posterior.shortage(self.evidence.aged_at, k.much);
         let is_short = shortage >= 0.5;
         let wanted = self.policy.choose(&self.posterior, limit, times_max, is_short);
-        // A crowd that has found the origin short of something stays one until no request waits, or until it was none.
+        // A crowd that has found the origin short of something stays one until no request waits, or until it
+        // was none.
         let is_over = self.refused < 0.1 && self.waiting_s <= 0.0 && !is_short
             || wanted.best > limit && wanted.is_better && self.is_slow_by_itself(shortage);
         self.is_limited = !is_over && (self.is_limited || is_crowd && (is_short || !wanted.is_better));
@@ -348,8 +355,9 @@ impl Learner {
             // Where guarantees fill more than the limit, a higher one shows nothing.
             let used = tick.in_flight / f64::from(limit);
             let is_reached = used > 1.0 / k.much && used < k.much;
-            // A turnover of what is in flight, half of it where that presses; and it showed no stretch. At a cold start the base is of few
-            // requests, and while requests are refused to know is worth more than to wait.
+            // A turnover of what is in flight, half of it where that presses; and it showed no stretch. At a
+            // cold start the base is of few requests, and while requests are refused to know is worth more
+            // than to wait.
             let turnover = f64::from(limit) * if is_cold { 0.5 } else { 1.0 };
             let is_shown = is_reached
                 && self.exposure.min(self.shown) >= turnover.max(k.enough)
@@ -367,8 +375,8 @@ impl Learner {
         }
     }
 
-    /// Whether requests of all classes take several times as long as before although the origin is short of nothing and no more of them come: they
-    /// wait for another service, for example.
+    /// Whether requests of all classes take several times as long as before although the origin is short of
+    /// nothing and no more of them come: they wait for another service, for example.
     fn is_slow_by_itself(&self, shortage: f64) -> bool {
         let log_scale = libm::log(self.posterior.scale()) + self.moved_steps as f64 * STEP;
         log_scale > SLOW_STEPS * STEP
@@ -398,12 +406,14 @@ impl Learner {
 const FIRST_COMPLETIONS: f64 = 16.0;
 /// Completions up to which a start is cold.
 const COLD_COMPLETIONS: f64 = 64.0;
-/// Completions over those expected, since the limit last moved, from which on it may rise: less is a stretch, or the chance of a small count.
+/// Completions over those expected, since the limit last moved, from which on it may rise: less is a stretch,
+/// or the chance of a small count.
 const SHOWN_SHARE: f64 = 0.85;
 /// Steps of stretch from which on bases are moved, and by how many: five of the grid's six octaves, and four.
 const FAR_STEPS: f64 = 20.0;
 const MOVE_STEPS: isize = 16;
-/// Steps of stretch by which requests are slow by themselves, a factor of 4, and the probability of a shortage below which no shortage is.
+/// Steps of stretch by which requests are slow by themselves, a factor of 4, and the probability of a
+/// shortage below which no shortage is.
 const SLOW_STEPS: f64 = 8.0;
 const SHORTAGE_MIN: f64 = 0.05;
 /// Demand over the usual one below which there is no crowd.
@@ -412,11 +422,13 @@ const DEMAND_MAX: f64 = 2.0;
 const DEMAND_S: f64 = 2.0;
 /// How classes are mixed changes slowly, seconds.
 const MIX_S: f64 = 1.0;
-/// Age, in targets, from which on a request does not keep others out although none has come back; a lower one may be the service's usual time.
+/// Age, in targets, from which on a request does not keep others out although none has come back; a lower one
+/// may be the service's usual time.
 const BLIND_TARGETS: f64 = 4.0;
 /// The posterior is renewed this often while little is new, seconds.
 const REFRESH_S: f64 = 0.1;
-/// The same while no request waits, or the origin was found short of something; a change of the origin renews it at once.
+/// The same while no request waits, or the origin was found short of something; a change of the origin renews
+/// it at once.
 const SLOW_REFRESH_S: f64 = 0.5;
 /// A base learns below this part of the servers that there are with a probability of 1 − [`IDLE_QUANTILE`].
 const IDLE_SHARE: f64 = 0.75;

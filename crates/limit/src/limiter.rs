@@ -199,7 +199,8 @@ impl Permit {
         limiter.end(&self, now, false);
     }
 
-    /// The request ended for another reason, for example because the client left: that says nothing but that it took this long.
+    /// The request ended for another reason, for example because the client left: that says nothing but that
+    /// it took this long.
     pub fn cancel(self, limiter: &mut Limiter, now: Duration) {
         limiter.end(&self, now, false);
     }

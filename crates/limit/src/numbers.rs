@@ -2,7 +2,8 @@
 
 macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {
-        /// Numbers of the rule. The defaults suit every service measured so far; other values are for sensitivity benches.
+        /// Numbers of the rule. The defaults suit every service measured so far; other values are for
+        /// sensitivity benches.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Numbers {
             $($(#[$doc])* pub $name: f64,)*
@@ -28,19 +29,21 @@ macro_rules! numbers {
 numbers! {
     /// Limit while nothing is known: few for one processor, and enough to show how uneven requests are.
     start = 8.0;
-    /// Completions that are remembered: to distinguish a number of servers from the next one in the grid takes a hundred, and evidence at
-    /// other limits is needed when the load changes.
+    /// Completions that are remembered: to distinguish a number of servers from the next one in the grid
+    /// takes a hundred, and evidence at other limits is needed when the load changes.
     memory = 400.0;
-    /// Completions, or expected completions, from which on anything is evidence: a rate is then known to a half.
+    /// Completions, or expected completions, from which on anything is evidence: a rate is then known to a
+    /// half.
     enough = 4.0;
-    /// Half an octave, the least that is much: stretch above which an origin counts as busy, step of a raise in a crowd, and one over it
-    /// the part of a limit that counts as reached.
+    /// Half an octave, the least that is much: stretch above which an origin counts as busy, step of a raise
+    /// in a crowd, and one over it the part of a limit that counts as reached.
     much = core::f64::consts::SQRT_2;
     /// Part of the target that the origin may take: the rest is for queueing.
     target_share = 0.75;
     /// Worth of a late answer, relative to one in time: where no limit meets the target, throughput decides.
     late_worth = 0.05;
-    /// Loss of worth if answers take the whole target at the origin, because requests there can no longer be refused or reordered.
+    /// Loss of worth if answers take the whole target at the origin, because requests there can no longer be
+    /// refused or reordered.
     line_cost = 0.1;
     /// Limits whose worth is within this part of the best are as good, and the lowest of them is taken.
     indifference = 0.003;

@@ -4,8 +4,9 @@
 //! worth(N) = mean of  N/s · (λ + (1 − λ) P(T s ≤ ¾ R)) · (1 − μ min(1, E[T] s/R)),    s = σ f(N; c, κ)
 //! ```
 //!
-//! over the posterior: work done a second (N requests, each s times slower than its base), late answers worth λ, a line at the origin as long as
-//! the target R costing μ. T is the mix of bases. Of limits whose worth is within an indifference of the best, the lowest is taken.
+//! over the posterior: work done a second (N requests, each s times slower than its base), late answers worth
+//! λ, a line at the origin as long as the target R costing μ. T is the mix of bases. Of limits whose worth is
+//! within an indifference of the best, the lowest is taken.
 
 use crate::grid::{BINS_AN_OCTAVE, TIME_BINS, bin_middle_s, position};
 use crate::numbers::Numbers;
@@ -24,7 +25,8 @@ pub struct Policy {
     /// Share of the mix that takes longer than each edge of the bins of time.
     survivals: Box<[f32; TIME_BINS + 1]>,
     mean_s: f64,
-    /// Worth of one request in flight, and shares in time within the origin's part of the target and within all of it, by ln s.
+    /// Worth of one request in flight, and shares in time within the origin's part of the target and within
+    /// all of it, by ln s.
     worth: Tabulated,
     in_part: Tabulated,
     in_target: Tabulated,
@@ -107,7 +109,8 @@ impl Policy {
         posterior.mean(in_flight, &self.in_target)
     }
 
-    /// Compares limits from an eighth of `limit`, if it may fall, to `times_max` of it, or one more. O(18 · origins · stretches).
+    /// Compares limits from an eighth of `limit`, if it may fall, to `times_max` of it, or one more. O(18 ·
+    /// origins · stretches).
     pub(crate) fn choose(&self, posterior: &Posterior, limit: u32, times_max: f64, may_fall: bool) -> Choice {
         let up = (libm::log2(times_max) * f64::from(STEPS_AN_OCTAVE) + 0.5) as i32;
         let at_step = |step: i32| {

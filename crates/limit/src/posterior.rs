@@ -1,21 +1,23 @@
 //! Posterior over origins, given the evidence.
 //!
-//! Unknown are the origin (c, κ), and a scale σ: the base may have been measured under load (σ < 1), or the origin may have become slower
-//! (σ > 1). At n in flight times are the base's times s = σ f(n; c, κ), see [`grid`](crate::grid). With D_n and E_n of the evidence
+//! Unknown are the origin (c, κ), and a scale σ: the base may have been measured under load (σ < 1), or the
+//! origin may have become slower (σ > 1). At n in flight times are the base's times s = σ f(n; c, κ), see
+//! [`grid`](crate::grid). With D_n and E_n of the evidence
 //!
 //! ```text
 //! ln L(c, κ, σ) = Σ_n w_n [D_n ln E_n(σ f(n; c, κ)) − E_n(σ f(n; c, κ))]
 //! ```
 //!
-//! *Prior.* Every c is as likely as any other. The base fits itself: where it was learned at numbers in flight n with weights a_n,
-//! ln σ is normal around −Σ a_n ln f(n; c, κ), with variance 1/Σ learned + ε². After a change of the origin either (c, κ) is as before,
-//! or σ, or neither.
+//! *Prior.* Every c is as likely as any other. The base fits itself: where it was learned at numbers in
+//! flight n with weights a_n, ln σ is normal around −Σ a_n ln f(n; c, κ), with variance 1/Σ learned + ε².
+//! After a change of the origin either (c, κ) is as before, or σ, or neither.
 //!
-//! *Rebase.* A stretch near the end of the grid is a bound, not a value: bases take over a part of it (times of all classes × 2⁴ or × 2⁻⁴), and the
-//! prior of (c, κ) is what is believed of them, with every scale as likely as any other.
+//! *Rebase.* A stretch near the end of the grid is a bound, not a value: bases take over a part of it (times
+//! of all classes × 2⁴ or × 2⁻⁴), and the prior of (c, κ) is what is believed of them, with every scale as
+//! likely as any other.
 //!
-//! *Change.* Cumulative sums of ln (L of times k as long / L of times as predicted), one for each of six factors k (Page, 1954), the prediction
-//! being the posterior's at that number in flight.
+//! *Change.* Cumulative sums of ln (L of times k as long / L of times as predicted), one for each of six
+//! factors k (Page, 1954), the prediction being the posterior's at that number in flight.
 
 use crate::evidence::{Counts, Evidence};
 use crate::grid::{CENTRE, LEVELS, Origin, SERVERS, STEP, STRETCHES, level_of, log_stretch, origins};
@@ -186,7 +188,8 @@ impl Posterior {
         logs
     }
 
-    /// Takes what is believed now as the prior of a changed origin: it is as before, or its scale is, or neither.
+    /// Takes what is believed now as the prior of a changed origin: it is as before, or its scale is, or
+    /// neither.
     fn change(&mut self) {
         let each = 1.0 / STRETCHES as f64;
         self.changed.resize(self.origins.len(), [0.0; STRETCHES]);
@@ -230,7 +233,8 @@ impl Posterior {
         self.marginal.iter_mut().chain(self.scales.iter_mut()).for_each(|probability| *probability /= all);
     }
 
-    /// Takes a tick for the test for change; forgets what is known where the origin is another one. Returns whether it is. O(likely pairs).
+    /// Takes a tick for the test for change; forgets what is known where the origin is another one. Returns
+    /// whether it is. O(likely pairs).
     pub fn is_changed(&mut self, evidence: &mut Evidence) -> bool {
         let level = level_of(evidence.aged_at);
         if level.abs_diff(self.chunk_level) > 1 {
@@ -347,7 +351,8 @@ impl Posterior {
         mean
     }
 
-    /// How much longer than its base a request takes alone: less than 1 where the base was measured under load.
+    /// How much longer than its base a request takes alone: less than 1 where the base was measured under
+    /// load.
     #[must_use]
     pub fn scale(&self) -> f64 {
         libm::exp(self.marginal.iter().zip(&self.log_scale).map(|(part, log)| part * log).sum())

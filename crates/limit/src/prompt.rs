@@ -1,16 +1,20 @@
-//! Prompt classes: their requests complete as soon as usual while those of another class are late and fill the limit.
+//! Prompt classes: their requests complete as soon as usual while those of another class are late and fill
+//! the limit.
 //!
-//! Late requests wait for something that prompt ones do not need, another service or a lock for example; the servers are not short, or prompt
-//! ones would be late, too. If both shared the places, late requests would take all of them. So prompt classes hold none, as long classes do,
-//! and the limit is that of the others. A request is late if it takes four times as long as nineteen in twenty did before any change: Λ(t/4) ≥ 3.
-//! With L of the last N requests late, D completions and E expected ones, all over 16 requests or two seconds:
+//! Late requests wait for something that prompt ones do not need, another service or a lock for example; the
+//! servers are not short, or prompt ones would be late, too. If both shared the places, late requests would
+//! take all of them. So prompt classes hold none, as long classes do, and the limit is that of the others. A
+//! request is late if it takes four times as long as nineteen in twenty did before any change: Λ(t/4) ≥ 3.
+//! With L of the last N requests late, D completions and E expected ones, all over 16 requests or two
+//! seconds:
 //!
-//! | class | from | to |
-//! |---|---|---|
-//! | late | L > N/2 and N ≥ 4 | L ≤ N/4 and N ≥ 4, or no request comes |
-//! | prompt | E < 1.19 D and D ≥ 4, its median below half of the time that late ones have been in flight, requests kept out, and half of the places held by late ones | E ≥ 2 D + 1.5, or no class is late |
+//! * *late* from L > N/2 with N ≥ 4 to L ≤ N/4 with N ≥ 4, or until no request comes;
+//! * *prompt* from E < 1.19 D with D ≥ 4 to E ≥ 2 D + 1.5, or until no class is late. A class becomes prompt while
+//!   requests are kept out and late ones hold half of the places, and if its median time is below half of the time
+//!   that late ones have been in flight: a cause common to both those would show in it.
 //!
-//! Bound on prompt requests in flight: the limit when the first class became prompt, no less than at a start, and √2 times as many after as many completions at or near it.
+//! Bound on prompt requests in flight: the limit when the first class became prompt, no less than at a start,
+//! and √2 times as many after as many completions at or near it.
 //! Cost: O(classes) for each tick.
 
 use crate::evidence::{Class, Evidence};
@@ -22,7 +26,8 @@ use crate::numbers::Numbers;
 pub(crate) struct Recent {
     completed: f64,
     expected: f64,
-    /// Of the completed, those that took several times as long as usual; and such requests in flight at the end of the tick.
+    /// Of the completed, those that took several times as long as usual; and such requests in flight at the
+    /// end of the tick.
     completed_late: f64,
     in_flight_late: f64,
     /// Sum of the ages of these, seconds.
@@ -58,8 +63,8 @@ impl Recent {
         self.completed_late *= part;
     }
 
-    /// Whether most requests are late. Requests in flight that are not yet late may become it, and say nothing; nor do a few, as long as any
-    /// are present.
+    /// True if most requests are late. Requests in flight that are not yet late may become it, and say
+    /// nothing; nor do a few, as long as any are present.
     fn is_late(self, was_late: bool, is_present: bool) -> bool {
         let late = self.completed_late + self.in_flight_late;
         let known = self.completed + self.in_flight_late;
@@ -69,18 +74,18 @@ impl Recent {
         }
     }
 
-    /// Whether requests complete as soon as usual, to a step of stretch.
+    /// True if requests complete as soon as usual, to a step of stretch.
     fn is_prompt(self) -> bool {
         self.completed >= PROMPT_MIN && self.expected <= PROMPT * self.completed
     }
 
-    /// Whether they still do, more or less.
+    /// True if they complete at half of the usual speed or faster.
     fn is_prompt_still(self) -> bool {
         self.expected < PROMPT_STILL * self.completed + 1.5
     }
 }
 
-/// Whether a request is late: Λ(t/4) ≥ 3, so that t is four times what nineteen in twenty took at most.
+/// True if a request is late: Λ(t/4) ≥ 3, so that t is four times what nineteen in twenty took at most.
 pub(crate) fn is_late(hazard: f32) -> bool {
     hazard >= LATE_HAZARD
 }
@@ -100,7 +105,8 @@ impl Prompt {
         (self.limit > 0.0).then_some(self.limit as u32)
     }
 
-    /// Finds prompt classes after a tick; `limit` is the one in force, and `is_bound` says whether it kept requests out. Returns whether they changed.
+    /// Finds prompt classes after a tick; `limit` is the one in force, and `is_bound` says whether it kept
+    /// requests out. Returns whether they changed.
     pub(crate) fn find(&mut self, evidence: &mut Evidence, limit: u32, is_bound: bool) -> bool {
         let (first, numbers) = (evidence.first(), evidence.numbers);
         let classes = &mut evidence.classes;
@@ -167,11 +173,13 @@ const RECENT_S: f64 = 2.0;
 /// Steps of stretch, a factor of 4, and the hazard from which on requests that much faster are late.
 pub(crate) const LATE_STEPS: usize = 8;
 const LATE_HAZARD: f32 = 3.0;
-/// Requests without which nothing is known, part of them from which on it is, and part down to which it stays so.
+/// Requests without which nothing is known, part of them from which on it is, and part down to which it stays
+/// so.
 const LATE_MIN: f64 = 4.0;
 const LATE: f64 = 0.5;
 const LATE_STILL: f64 = 0.25;
-/// Completions without which a class is not prompt, stretch up to which it becomes it, a step, and up to which it stays one.
+/// Completions without which a class is not prompt, stretch up to which it becomes it, a step, and up to
+/// which it stays one.
 const PROMPT_MIN: f64 = 4.0;
 const PROMPT: f64 = 1.19;
 const PROMPT_STILL: f64 = 2.0;

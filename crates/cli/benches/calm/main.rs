@@ -1,7 +1,9 @@
-//! Mixtures of requests in calm behind the gateway with its defaults: what is refused although nothing is short.
+//! Mixtures of requests in calm behind the gateway with its defaults: what is refused although nothing is
+//! short.
 //!
-//! `make bench-calm` runs it and, when every case was measured, writes `docs/calm.md`. In the environment: ONLY (a part of the names of
-//! some cases), SECONDS (length of a case). A quarter of an hour as it is; the machine need not be idle, but a row that a late load generator spoilt says so.
+//! `make bench-calm` runs it and, when every case was measured, writes `docs/calm.md`. In the environment:
+//! ONLY (a part of the names of some cases), SECONDS (length of a case). A quarter of an hour as it is; the
+//! machine need not be idle, but a row that a late load generator spoilt says so.
 
 #[path = "../common/mod.rs"]
 #[expect(dead_code, reason = "the origin only waits, and has no core to itself")]

@@ -1,7 +1,8 @@
-//! Limiters before simulated origins: calm services are left alone, and a crowd gets most of what the origin can do.
+//! Limiters before simulated origins: calm services are left alone, and a crowd gets most of what the origin
+//! can do.
 //!
-//! The origin shares `servers` among the requests that work; a request waits first, using no server. A queue before the limiter gives
-//! room to the newest first and drops requests after .4 of the target.
+//! The origin shares `servers` among the requests that work; a request waits first, using no server. A queue
+//! before the limiter gives room to the newest first and drops requests after .4 of the target.
 
 use crate::{Limiter, Permit};
 use std::time::Duration;
@@ -18,7 +19,8 @@ struct Case {
     servers: f64,
     servers_later: f64,
     classes: Vec<Class>,
-    /// The first requests of the first class from second 20 on, and for how long each of them waits: the origin starts again.
+    /// The first requests of the first class from second 20 on, and for how long each of them waits: the
+    /// origin starts again.
     cold: (u64, f64),
     /// When rates change, and when the run ends, seconds.
     change_s: f64,
@@ -70,7 +72,8 @@ fn run(case: &Case, seed: u64) -> Outcome {
     let mut outcome = Outcome { refused_by_class: vec![0; case.classes.len()], ..Outcome::default() };
     let mut next: Vec<f64> = case.classes.iter().map(|class| rng.exponential(1.0 / class.rate[0])).collect();
     let (mut wants_more, mut cold) = (case.fixed.is_none(), case.cold.0);
-    // Classes whose last request met the limit: queued requests try again when one completes, and after each plan.
+    // Classes whose last request met the limit: queued requests try again when one completes, and after each
+    // plan.
     let mut is_full = vec![false; case.classes.len()];
     let (mut queue, mut active): (Vec<(usize, f64)>, Vec<Request>) = (Vec::new(), Vec::new());
     for step in 0..(case.end_s / STEP_S) as u64 {
@@ -198,13 +201,15 @@ fn all_wait_five_seconds() {
     calm("all 5 s", vec![class(3.0, 3.0, 5.0, 0.0)], 99.0, 5);
 }
 
-/// Eight places and two seconds for each of forty requests; the limit rises as they complete. Those refused came meanwhile.
+/// Eight places and two seconds for each of forty requests; the limit rises as they complete. Those refused
+/// came meanwhile.
 #[test]
 fn an_origin_that_starts_again_is_slow_for_seconds() {
     restarting("restart", vec![class(40.0, 40.0, 0.01, 0.0)], (40, 2.0), 99.0, 280);
 }
 
-/// The other URL needs nothing of what the slow one waits for; the first tenths of a second are those in which nothing is known.
+/// The other URL needs nothing of what the slow one waits for; the first tenths of a second are those in
+/// which nothing is known.
 #[test]
 fn one_slow_url_does_not_keep_the_others_out() {
     let classes = vec![class(40.0, 40.0, 0.05, 0.0), class(40.0, 40.0, 0.05, 0.0)];

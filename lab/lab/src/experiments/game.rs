@@ -107,7 +107,7 @@ impl Game {
         let (Some(quiet), Some(crowd)) = (quiet, crowd) else {
             return wrong(
                 first_line + place as u64,
-                "nobody came before kick-off here, or after it".to_owned(),
+                "no request came before kick-off here, or after it".to_owned(),
             );
         };
         let (before, after) = (self.before.as_secs(), self.after.as_secs());
@@ -309,7 +309,7 @@ mod tests {
              expected 1000 s and 3000 s at least"
         );
         let no_arrivals = log(requests().map(|requests| if requests < 600 { 0 } else { requests }));
-        assert_eq!(error(&no_arrivals), "line 42: no_arrivals came before kick-off here, or after it");
+        assert_eq!(error(&no_arrivals), "line 42: no request came before kick-off here, or after it");
     }
 
     #[test]

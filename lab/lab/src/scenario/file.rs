@@ -1,4 +1,5 @@
-//! Form of a scenario file. The keys of `[workload]` and of the behaviour of people are the load tool's words.
+//! Form of a scenario file. The keys of `[workload]` and of the behaviour of people are the load tool's
+//! words.
 
 use crate::scenario::packet_file::{ClientsFile, DatagramsFile, LinkFile, Place, TcpName, TransferFile};
 use crate::scenario::text::{OneOrMany, RateAt, Stretch, Text, Time};
@@ -233,11 +234,12 @@ pub(crate) struct LadderStepFile {
     pub(crate) response_target: Text<Time>,
 }
 
-/// How capacity is given out among classes.
+/// Division of capacity among classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Policing {
-    /// The rule of the gateway: room in flight is kept for the more important, and queued requests go in order of importance.
+    /// The rule of the gateway: room in flight is kept for the more important, and queued requests go in
+    /// order of importance.
     #[default]
     Reservation,
     /// Cataclysm's batches, with repairs.

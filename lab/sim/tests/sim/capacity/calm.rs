@@ -1,5 +1,6 @@
 //! Goal: no request is refused while nothing is short, whatever its time. Method: the table of calm services, behind all stages of the
-//! gateway, each kind of request with its own URL and all on one, watched by the checker that knows the origin.
+//! gateway, each kind of request with its own URL and all on one, watched by the checker that knows the
+//! origin.
 
 use super::calm_table::{LENGTH_S, ROWS, Row};
 use super::cell::bin;
@@ -14,12 +15,15 @@ fn runs(row: &Row) -> impl Iterator<Item = (String, Outcome)> {
     })
 }
 
-/// All polls of a page's visitors arrive in one second of a cold start: until the first of them are found to be long, pages wait behind them.
+/// All polls of a page's visitors arrive in one second of a cold start: until the first of them are found to
+/// be long, pages wait behind them.
 const ALL_AT_ONCE: &str = "300-at-once-of-55s";
 
-/// Forty requests of 2 s at a known service of pages of 10 ms: eight places, and as many more as completions have shown.
+/// Forty requests of 2 s at a known service of pages of 10 ms: eight places, and as many more as completions
+/// have shown.
 const RESTART: &str = "restart";
-/// Requests wait 3 s each for another service, 800 of them: 120 in flight, sixteen times the places at a start.
+/// Requests wait 3 s each for another service, 800 of them: 120 in flight, sixteen times the places at a
+/// start.
 const DEPENDENCY: &str = "dependency";
 /// The same for one URL of two.
 const ONE_SLOW_URL: &str = "one-slow-url";

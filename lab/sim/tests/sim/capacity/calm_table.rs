@@ -1,5 +1,5 @@
-//! Calm before an origin that only waits: it has room for thousands, so no request need be refused. The rows of issue 38, measured there with the real
-//! gateway, and three of which it says that they are right.
+//! Calm before an origin that only waits: it has room for thousands, so no request need be refused. The rows
+//! of issue 38, measured there with the real gateway, and three of which it says that they are right.
 
 use super::cell::{BIN_MS, at};
 use super::mixture::Names;
@@ -18,7 +18,8 @@ pub(crate) struct Kind {
     pub(crate) wait_s: f64,
     /// Requests per second, and the second from which on that is the rate.
     pub(crate) rates: &'static [(f64, f64)],
-    /// Second in which the origin starts, requests that it takes in before it is warm, and the seconds that each of them waits besides.
+    /// Second in which the origin starts, requests that it takes in before it is warm, and the seconds that
+    /// each of them waits besides.
     pub(crate) warm_up: Option<(f64, u64, f64)>,
 }
 
@@ -64,7 +65,8 @@ pub(crate) const ROWS: &[Row] = &[
     row("all-5s", &[slow(5.0, &[(3.0, 0.0)])]),
     // In the issue's run of 25 s, 954 of 991 were refused.
     row("warm-up", &[Kind { wait_s: 0.01, rates: &[(40.0, 0.0)], warm_up: Some((0.0, 40, 1.99)) }]),
-    // A deployment: the gateway knows the service, and the origin is cold again. The real gateway refused 945 of 1,574 in 40 s.
+    // A deployment: the gateway knows the service, and the origin is cold again. The real gateway refused 945
+    // of 1,574 in 40 s.
     row("restart", &[Kind { wait_s: 0.01, rates: &[(40.0, 0.0)], warm_up: Some((15.0, 40, 1.99)) }]),
     row("dependency", &[Kind { wait_s: 0.05, rates: &[(40.0, 0.0)], warm_up: Some((15.0, 800, 2.95)) }]),
     // The same for one of two URLs. The real gateway refused 701 to 770 of 1,970 requests of the other one.
@@ -98,7 +100,8 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 impl Row {
-    /// A run behind the stages of the gateway, with windows of calm looked for: the sentry as it is, or with a limit set by hand.
+    /// A run behind the stages of the gateway, with windows of calm looked for: the sentry as it is, or with
+    /// a limit set by hand.
     pub(crate) fn run(&self, names: Names, limit: Option<u32>, seed: u64) -> Outcome {
         let known_limits = limit.into_iter().map(|limit| (at(0.0), limit)).collect();
         let sentry = SentryPolicy { known_limits, ..SentryPolicy::new(sentry::Policy::single(TARGET)) };
