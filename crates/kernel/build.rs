@@ -1,6 +1,7 @@
 //! Compiles the programs that run in the kernel, when the feature `bpf` asks for them.
 //!
-//! Clang is called as it stands: what libbpf-cargo would add (generated skeletons) costs seventy more crates to build.
+//! Clang is called as it stands: what libbpf-cargo would add (generated skeletons) costs seventy more crates
+//! to build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

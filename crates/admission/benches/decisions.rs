@@ -1,5 +1,5 @@
-//! What a decision costs: one bucket, the whole gate of NEWS, a planner tick over 100,000 responses, the sentry's gate, and the
-//! whole pipeline.
+//! What a decision costs: one bucket, the whole gate of NEWS, a planner tick over 100,000 responses, the
+//! sentry's gate, and the whole pipeline.
 
 #[path = "decisions/pipeline.rs"]
 mod pipeline;

@@ -2,8 +2,9 @@
 //!
 //! A [`Planner`] sees aggregated samples and makes an immutable plan. [`PlannerDriver`] is the only caller of
 //! [`Planner::plan`]: it adds up what became of the requests of the last second ([`Flow`]), asks the planner how much of its
-//! limit was in use, and hands over the [`Binding`]. So "a limit that does not bind freezes" is written once, in
-//! [`Binding::is_frozen`]. The gateway, the router, the simulator and a replay all drive planners through it.
+//! limit was in use, and hands over the [`Binding`]. So "a limit that does not bind freezes" is written once,
+//! in [`Binding::is_frozen`]. The gateway, the router, the simulator and a replay all drive planners through
+//! it.
 
 use alloc::collections::VecDeque;
 use flashweir_core::{Duration, Instant};
@@ -21,8 +22,8 @@ pub trait Planner {
     fn plan(&mut self, now: Instant, binding: &Binding) -> Self::Plan;
     /// When [`plan`](Self::plan) next has something to decide.
     fn next_plan_at(&self) -> Instant;
-    /// The share of the planner's own limit that `flow`, counted over `span_s` seconds, used: 0 where there is no limit, 1 or
-    /// more where all of it was used.
+    /// The share of the planner's own limit that `flow`, counted over `span_s` seconds, used: 0 where there
+    /// is no limit, 1 or more where all of it was used.
     fn limit_used(&self, flow: &Flow, span_s: f64) -> f64;
 }
 
@@ -32,8 +33,8 @@ pub trait Sample {
     fn flow(&self) -> Flow;
 }
 
-/// Request outcomes, as seen by one stage. Each refusal is charged to exactly one stage, so over all stages the
-/// refusals by self add up to all refusals.
+/// Request outcomes, as seen by one stage. Each refusal is charged to exactly one stage, so over all stages
+/// the refusals by self add up to all refusals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// Requests that arrived at the door (offered).
@@ -75,18 +76,20 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Whether it is a later stage that decides how many get through, and less than nine tenths of this limit were used:
-    /// then what is measured is no evidence about this limit. Its planner may learn references, and must not move the limit
-    /// up or down. Moved all the same, it would be anywhere by the time it binds. Refusals by this limit itself do not
-    /// matter, because the later stage would refuse these requests instead; refusals by an earlier stage do not either, because bounds
-    /// protect the gateway and leave the resource behind it as short as it is.
+    /// Whether it is a later stage that decides how many get through, and less than nine tenths of this limit
+    /// were used: then what is measured is no evidence about this limit. Its planner may learn references,
+    /// and must not move the limit up or down. Moved all the same, it would be anywhere by the time it binds.
+    /// Refusals by this limit itself do not matter, because the later stage would refuse these requests
+    /// instead; refusals by an earlier stage do not either, because bounds protect the gateway and leave the
+    /// resource behind it as short as it is.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.flow.refused_by_later > 0 && self.limit_used < BINDS_FROM
     }
 }
 
-/// A limit of which this share is used decides something: arrivals vary, so a limit that binds is not always full.
+/// A limit of which this share is used decides something: arrivals vary, so a limit that binds is not always
+/// full.
 const BINDS_FROM: f64 = 0.9;
 /// Flows are added up over at least this long: enough for a rate, short against anything a planner waits for.
 const FLOW_SPAN: Duration = Duration::from_secs(1);

@@ -1,9 +1,10 @@
-//! Admission control: planners that decide slowly, stages that act fast, and the pipeline where they meet, all pure.
+//! Admission control: planners that decide slowly, stages that act fast, and the pipeline where they meet,
+//! all pure.
 //!
-//! A [`Planner`] sees aggregated samples and makes an immutable plan every 10 ms to 60 s; floats are allowed and memory is
-//! bounded. A stage of the [`pipeline`] applies the plan to each request with integers, no allocation and no lock. Plans and
-//! samples are the only things that cross a thread, a BPF map or a socket; recorded samples replayed through the same planner
-//! give the same plans, bit for bit.
+//! A [`Planner`] sees aggregated samples and makes an immutable plan every 10 ms to 60 s; floats are allowed
+//! and memory is bounded. A stage of the [`pipeline`] applies the plan to each request with integers, no
+//! allocation and no lock. Plans and samples are the only things that cross a thread, a BPF map or a socket;
+//! recorded samples replayed through the same planner give the same plans, bit for bit.
 #![no_std]
 extern crate alloc;
 

@@ -1,13 +1,15 @@
 //! A plan as it is handed over: numbered, and opened step by step when its planner fails.
 //!
-//! **Numbers.** A plan's epoch is larger than that of the plan it replaces, across restarts of the planner and reloads of
-//! the configuration. A gate may therefore ignore every plan whose epoch is not larger than that of the plan in force.
+//! **Numbers.** A plan's epoch is larger than that of the plan it replaces, across restarts of the planner
+//! and reloads of the configuration. A gate may therefore ignore every plan whose epoch is not larger than
+//! that of the plan in force.
 //!
-//! **Decay.** A limit that no planner reviews must not stay: the load it was made for may be gone, or the origin may have
-//! recovered. A limit that vanishes at once is no better, because the crowd is still at the door. So the limit of a plan
-//! without a planner doubles every [`DOUBLING_TIME`], continuously: `limit(age) = limit · 2^(age / DOUBLING_TIME)`. The
-//! age counts from the moment the fault was noticed. A rate is removed after [`OPEN_AFTER`], when it is 1,024 times what it
-//! was; a number of requests in flight rises to the bound that every sentry has (`SENTRY_IN_FLIGHT`).
+//! **Decay.** A limit that no planner reviews must not stay: the load it was made for may be gone, or the
+//! origin may have recovered. A limit that vanishes at once is no better, because the crowd is still at the
+//! door. So the limit of a plan without a planner doubles every [`DOUBLING_TIME`], continuously: `limit(age)
+//! = limit · 2^(age / DOUBLING_TIME)`. The age counts from the moment the fault was noticed. A rate is
+//! removed after [`OPEN_AFTER`], when it is 1,024 times what it was; a number of requests in flight rises to
+//! the bound that every sentry has (`SENTRY_IN_FLIGHT`).
 
 use flashweir_core::Duration;
 
@@ -22,13 +24,14 @@ pub trait LimitPlan: Clone + PartialEq {
     fn epoch(&self) -> u64;
     /// Gives the plan its number.
     fn set_epoch(&mut self, epoch: u64);
-    /// This plan `age` after its planner failed; see the module's law. It allows at least what a younger one allows.
+    /// This plan `age` after its planner failed; see the module's law. It allows at least what a younger one
+    /// allows.
     #[must_use]
     fn decayed(&self, age: Duration) -> Self;
     /// Whether it limits nothing, so that decay changes it no more.
     fn is_open(&self) -> bool;
-    /// The first plans of a restarted planner rest on few samples: no limit in them is wider than that of `decaying`, the
-    /// plan they replace. A plan that is tighter already is returned as it is.
+    /// The first plans of a restarted planner rest on few samples: no limit in them is wider than that of
+    /// `decaying`, the plan they replace. A plan that is tighter already is returned as it is.
     #[must_use]
     fn held_to(self, decaying: &Self) -> Self;
 }

@@ -1,5 +1,5 @@
-//! Computes when a refused client may come back: in the gateway and, so that simulated clients wait as long as real
-//! ones, in the simulator.
+//! Computes when a refused client may come back: in the gateway and, so that simulated clients wait as long
+//! as real ones, in the simulator.
 //!
 //! The gate estimates when capacity returns. If all clients got the same second, all would return in it: the
 //! estimate `base` is spread over [base, 2·base], each client at its own place. The place is a hash, not a
@@ -11,8 +11,8 @@ use flashweir_core::hash::mix;
 /// The estimate when a bound was met and nothing better is known: most requests finish within a second.
 pub const AT_A_BOUND: Duration = Duration::from_secs(1);
 
-/// Longest estimate, half a minute: twice that, jitter included, stays within the 64 s for which a refused client is
-/// recognised when it comes back.
+/// Longest estimate, half a minute: twice that, jitter included, stays within the 64 s for which a refused
+/// client is recognised when it comes back.
 const LONGEST_S: u64 = 30;
 
 /// Times sent with a refusal, in whole seconds.
@@ -28,13 +28,14 @@ const LONGEST_S: u64 = 30;
 pub struct RetryAfter {
     /// The estimate itself, rounded up: when quota is expected again (`t` of `RateLimit`).
     pub base_s: u64,
-    /// This client's own second (`Retry-After`, RFC 9110 §10.2.3): never 0, never before `base_s`, at most 60.
+    /// This client's own second (`Retry-After`, RFC 9110 §10.2.3): never 0, never before `base_s`, at most
+    /// 60.
     pub jittered_s: u64,
 }
 
 impl RetryAfter {
-    /// For an estimate of when capacity returns. `person_key` and `seed` choose the place within [base, 2·base]; both
-    /// are 64 well-mixed bits.
+    /// For an estimate of when capacity returns. `person_key` and `seed` choose the place within [base,
+    /// 2·base]; both are 64 well-mixed bits.
     #[must_use]
     pub fn new(estimate: Duration, person_key: u64, seed: u64) -> Self {
         let rounded_up = estimate.as_secs().saturating_add(u64::from(estimate.subsec_nanos() > 0));

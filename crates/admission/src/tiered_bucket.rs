@@ -1,30 +1,33 @@
 //! One token bucket for load of several ranks, of which the important is refused last.
 //!
-//! Decides whether one more event of a rank fits. Each tier (rank 0 the most important) brings a rate and a burst. All
-//! rates together fill one bucket, in which the bursts lie on each other as layers, that of rank 0 at the bottom:
+//! Decides whether one more event of a rank fits. Each tier (rank 0 the most important) brings a rate and a
+//! burst. All rates together fill one bucket, in which the bursts lie on each other as layers, that of rank 0
+//! at the bottom:
 //!
 //! ```text
 //! floor(r) = sum of the bursts of the ranks before r        rate = sum of all rates
 //! rank r takes a token while at least floor(r) + 1 are there
 //! ```
 //!
-//! So a rank spends its own layer and those above it, which are the less important ranks', and never one below. Refill
-//! begins at the bottom: a rank gets what the more important ones leave.
+//! So a rank spends its own layer and those above it, which are the less important ranks', and never one
+//! below. Refill begins at the bottom: a rank gets what the more important ones leave.
 //!
-//! **Guarantee.** Once the bucket has been full up to floor(r + 1), an event of rank r is refused only if, over some
-//! interval t that ends with it, ranks 0 to r together offered more than `rate·t + burst(r)`. Proof: let the interval begin
-//! when the level was last at floor(r + 1). Since then no less important rank could take a token and nothing was lost at
-//! the rim, so the level is at least `floor(r + 1) + rate·t − admitted(ranks ≤ r)`; and it is below `floor(r) + 1`. How
-//! much less important load there is does not appear in it. Over any interval, all ranks together are admitted at most
-//! `rate·t + sum of bursts`.
+//! **Guarantee.** Once the bucket has been full up to floor(r + 1), an event of rank r is refused only if,
+//! over some interval t that ends with it, ranks 0 to r together offered more than `rate·t + burst(r)`.
+//! Proof: let the interval begin when the level was last at floor(r + 1). Since then no less important rank
+//! could take a token and nothing was lost at the rim, so the level is at least `floor(r + 1) + rate·t −
+//! admitted(ranks ≤ r)`; and it is below `floor(r) + 1`. How much less important load there is does not
+//! appear in it. Over any interval, all ranks together are admitted at most `rate·t + sum of bursts`.
 //!
-//! **Why not a bucket for each rank, with borrowing:** that needs several buckets under one lock for each decision, and in
-//! the end admits the same: what a rank leaves goes to the next, what it lacks comes from the last. Here a decision is one
-//! refill and one comparison, for any number of tiers, and one tier is the plain bucket to the unit.
+//! **Why not a bucket for each rank, with borrowing:** that needs several buckets under one lock for each
+//! decision, and in the end admits the same: what a rank leaves goes to the next, what it lacks comes from
+//! the last. Here a decision is one refill and one comparison, for any number of tiers, and one tier is the
+//! plain bucket to the unit.
 //!
 //! Cold start: empty, as the plain bucket; the layers fill from the bottom, so the last rank waits for
-//! `floor(last) / rate`. So it does, in part, where new ceilings make the layers below it larger. A rank beyond the last tier is judged as
-//! the last. Cost per decision: that of the plain bucket; 112 bytes. The BPF gate is a transliteration of this file.
+//! `floor(last) / rate`. So it does, in part, where new ceilings make the layers below it larger. A rank
+//! beyond the last tier is judged as the last. Cost per decision: that of the plain bucket; 112 bytes. The
+//! BPF gate is a transliteration of this file.
 
 use crate::token_bucket::{BURST_MAX, TokenBucket};
 use flashweir_core::{Instant, Rate, limits};
@@ -37,7 +40,8 @@ pub const TIERS: usize = limits::KERNEL_TIERS;
 pub struct TierCeiling {
     /// Events per second; the sum over all tiers is capped at [`Rate::MAX`].
     pub rate: Rate,
-    /// Events that may come at once; at least 1. The sum over all tiers is capped at a million, of which every tier keeps 1.
+    /// Events that may come at once; at least 1. The sum over all tiers is capped at a million, of which
+    /// every tier keeps 1.
     pub burst: u64,
 }
 

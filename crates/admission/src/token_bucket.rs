@@ -1,17 +1,17 @@
 //! Integer token bucket (NEWS §6.3 and the prototype's micro-tokens).
 //!
-//! Decides whether one more event fits under a rate. Refill is lazy, on arrival, and exact: tokens are held in
-//! units of 10⁻¹² token because nanoseconds times thousandths of a token per second *is* that unit, so neither
-//! a division nor a remainder is ever needed. (The paper scales by 10⁶ with microseconds and whole rates; the
-//! idea is the same, the finer unit makes fractional rates exact.)
+//! Decides whether one more event fits under a rate. Refill is lazy, on arrival, and exact: tokens are held
+//! in units of 10⁻¹² token because nanoseconds times thousandths of a token per second *is* that unit, so
+//! neither a division nor a remainder is ever needed. (The paper scales by 10⁶ with microseconds and whole
+//! rates; the idea is the same, the finer unit makes fractional rates exact.)
 //!
-//! Some may take tokens that are not there yet, on a credit that all share: the important, so that the others cannot leave
-//! them nothing. Refill pays this debt before an event without credit is admitted again.
+//! Some may take tokens that are not there yet, on a credit that all share: the important, so that the others
+//! cannot leave them nothing. Refill pays this debt before an event without credit is admitted again.
 //!
-//! Invariants: `−credit ≤ tokens ≤ capacity`; over any interval t at most `burst + rate·t` is admitted, and on credit as
-//! much again as the credit; a clock that steps back adds nothing; a new rate settles what the old one earned first. Cost:
-//! two multiplications and two comparisons; 40 bytes. The BPF gate is a transliteration of this file without the credit, and of
-//! `tiered_bucket`.
+//! Invariants: `−credit ≤ tokens ≤ capacity`; over any interval t at most `burst + rate·t` is admitted, and
+//! on credit as much again as the credit; a clock that steps back adds nothing; a new rate settles what the
+//! old one earned first. Cost: two multiplications and two comparisons; 40 bytes. The BPF gate is a
+//! transliteration of this file without the credit, and of `tiered_bucket`.
 
 use flashweir_core::{Duration, Instant, Rate};
 
@@ -19,8 +19,8 @@ use flashweir_core::{Duration, Instant, Rate};
 const TOKEN: i64 = 1_000_000_000_000;
 /// The largest burst, and the largest credit: keeps `tokens + refill` below 2^63 for every rate.
 pub(crate) const BURST_MAX: u64 = 1_000_000;
-// A refill is clamped to one full bucket and what it may owe, whose product with the rate exceeds that by less than one
-// nanosecond's worth: even together with a full bucket it fits.
+// A refill is clamped to one full bucket and what it may owe, whose product with the rate exceeds that by
+// less than one nanosecond's worth: even together with a full bucket it fits.
 const _: () =
     assert!(3 * BURST_MAX as u128 * TOKEN as u128 + (Rate::MAX.as_milli() as u128) < i64::MAX as u128);
 
@@ -40,7 +40,8 @@ pub struct TokenBucket {
     tokens: i64,
     capacity: i64,
     rate_milli: u64,
-    /// After this long a bucket that owes all it can is full again: the clamp that keeps refill from overflowing.
+    /// After this long a bucket that owes all it can is full again: the clamp that keeps refill from
+    /// overflowing.
     full_after_nanos: u64,
     last: Instant,
 }
@@ -88,7 +89,8 @@ impl TokenBucket {
         admitted
     }
 
-    /// Takes one token if at least `reserve` tokens (a million at most) are left then: the reserve is for others.
+    /// Takes one token if at least `reserve` tokens (a million at most) are left then: the reserve is for
+    /// others.
     #[must_use]
     pub fn admit_above(&mut self, now: Instant, reserve: u64) -> bool {
         let admitted = self.has_token_above(now, reserve);
@@ -104,7 +106,8 @@ impl TokenBucket {
         self.is_left(now, reserve.min(BURST_MAX) as i64 * TOKEN)
     }
 
-    /// Whether there is a token, or would be no more than `credit` tokens (a million at most) owed without it. Takes none.
+    /// Whether there is a token, or would be no more than `credit` tokens (a million at most) owed without
+    /// it. Takes none.
     #[must_use]
     pub fn has_token(&mut self, now: Instant, credit: u64) -> bool {
         self.is_left(now, -(credit.min(BURST_MAX) as i64 * TOKEN))
@@ -115,7 +118,8 @@ impl TokenBucket {
         self.tokens -= TOKEN;
     }
 
-    /// When there is a token, if none is taken before: now, if there is one; never, at a rate of 0. One division.
+    /// When there is a token, if none is taken before: now, if there is one; never, at a rate of 0. One
+    /// division.
     #[must_use]
     pub fn ready_at(&mut self, now: Instant) -> Instant {
         self.refill(now);

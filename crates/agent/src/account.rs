@@ -1,4 +1,5 @@
-//! The kernel's accounts, as text and as numbers. A line that is not understood is left out; nothing here fails on what a kernel may write.
+//! The kernel's accounts, as text and as numbers. A line that is not understood is left out; nothing here
+//! fails on what a kernel may write.
 
 /// Time in which work was stalled for a resource, since the machine or the group is there (PSI).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,8 +164,8 @@ pub fn unified_mount(text: &str) -> Option<&str> {
     })
 }
 
-/// `/proc/net/tcp` or `tcp6`: what waits at a local port. For a socket that listens, the kernel writes the connections that were not
-/// accepted yet as its receive queue.
+/// `/proc/net/tcp` or `tcp6`: what waits at a local port. For a socket that listens, the kernel writes the
+/// connections that were not accepted yet as its receive queue.
 #[must_use]
 pub fn sockets(lines: impl IntoIterator<Item = impl AsRef<str>>, port: u16) -> Sockets {
     const ESTABLISHED: &str = "01";

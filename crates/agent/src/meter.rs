@@ -13,14 +13,17 @@
 //! nothing    otherwise: a lock, a database, another service
 //! ```
 //!
-//! Memory comes first, because a machine without memory also waits for its disk and burns processor time. A short resource stays
-//! named until it is below `LEAVES_AT` of its threshold, so that the word does not change with each reading.
+//! Memory comes first, because a machine without memory also waits for its disk and burns processor time. A
+//! short resource stays named until it is below `LEAVES_AT` of its threshold, so that the word does not
+//! change with each reading.
 //!
-//! Utilisation counts what others take: beside a neighbour that takes all processors nothing is left, however little the service uses. It is
-//! short of them only if it wants them: one that waits for a database wants none. Why the busiest thread, and its waiting with it: a service with one thread is short of a processor on a machine with 63 idle ones.
+//! Utilisation counts what others take: beside a neighbour that takes all processors nothing is left, however
+//! little the service uses. It is short of them only if it wants them: one that waits for a database wants
+//! none. Why the busiest thread, and its waiting with it: a service with one thread is short of a processor
+//! on a machine with 63 idle ones.
 //!
-//! Means are over the last `MEAN_OVER`, so that one garbage collection is no shortage. Cold start: no report before the second reading; a
-//! gap or accounts that went back begin again. Cost: O(threads).
+//! Means are over the last `MEAN_OVER`, so that one garbage collection is no shortage. Cold start: no report
+//! before the second reading; a gap or accounts that went back begin again. Cost: O(threads).
 
 use crate::account::{GroupCpu, MachineCpu, Pressure, Sockets, ThreadTime};
 use flashweir_core::{Duration, Instant, Shortage};
@@ -99,7 +102,8 @@ pub struct ProcessorLoad {
     pub utilisation: f64,
     /// Processors in use by it, of the machine where no process or group was named.
     pub used: f64,
-    /// Part of the time in which the busiest of its threads ran or was ready to; none where they are not known.
+    /// Part of the time in which the busiest of its threads ran or was ready to; none where they are not
+    /// known.
     pub busiest_thread: Option<f64>,
     /// Threads that were ready and waited for a processor, on average.
     pub run_queue: Option<f64>,
@@ -322,7 +326,8 @@ struct ThreadParts {
     busiest: f64,
 }
 
-/// Activity of the threads that were there at both readings; none where there are none. O(threads): both lists are in the order of ids.
+/// Activity of the threads that were there at both readings; none where there are none. O(threads): both
+/// lists are in the order of ids.
 fn thread_parts(before: &[ThreadTime], now: &[ThreadTime], span_s: f64) -> Option<ThreadParts> {
     if now.is_empty() {
         return None;

@@ -65,7 +65,8 @@ type Latest = Arc<Mutex<Result<LoadReport, String>>>;
 /// Reports until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// [`AgentError`] when it cannot begin. A target that goes away later is answered as 503, and looked for again.
+/// [`AgentError`] when it cannot begin. A target that goes away later is answered as 503, and looked for
+/// again.
 pub fn run(settings: &AgentSettings) -> Result<(), AgentError> {
     let source = Source::open(settings.target.clone(), settings.port)?;
     let listener =

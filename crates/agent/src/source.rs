@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Readings between two searches for a service's processes: workers of a server are seldom replaced.
 const PROCESSES_EVERY: u32 = 5;
-/// Readings between two of the tables of sockets: the kernel walks all sockets of the machine for one, 5 to 10 ms with some ten thousand.
+/// Readings between two of the tables of sockets: the kernel walks all sockets of the machine for one, 5 to
+/// 10 ms with some ten thousand.
 const SOCKETS_EVERY: u32 = 5;
 /// Mount point of the unified hierarchy of control groups on most systems.
 const USUAL_MOUNT: &str = "/sys/fs/cgroup";

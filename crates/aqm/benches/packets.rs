@@ -1,4 +1,5 @@
-//! Cost of a packet: the hash of its flow, the sketch, the cache of heavy flows, the whole decision; and a period's end.
+//! Cost of a packet: the hash of its flow, the sketch, the cache of heavy flows, the whole decision; and a
+//! period's end.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flashweir_aqm::{

@@ -1,13 +1,16 @@
-//! A queue that polices as BLACK does (Chatranon, Labrador and Banerjee, ICC 2003), as far as that can be known.
+//! A queue that polices as BLACK does (Chatranon, Labrador and Banerjee, ICC 2003), as far as that can be
+//! known.
 //!
-//! Only the abstract of BLACK and what the paper on Purge says of it could be read. From these: while the queue is above its target, packets
-//! of a flow with the hit fraction Ω are dropped with probability Ω·N − 1, cut off at one; and N, the number of flows, is Ψ / matches,
-//! where a match is a sampled packet of the same flow as the arriving one.
+//! Only the abstract of BLACK and what the paper on Purge says of it could be read. From these: while the
+//! queue is above its target, packets of a flow with the hit fraction Ω are dropped with probability Ω·N − 1,
+//! cut off at one; and N, the number of flows, is Ψ / matches, where a match is a sampled packet of the same
+//! flow as the arriving one.
 //!
-//! That N is 1/Σ p_i², the number of flows only where all send alike: one flow with half of the packets makes it four
-//! at most, however many others there are. So heavy flows hide each other.
+//! That N is 1/Σ p_i², the number of flows only where all send alike: one flow with half of the packets makes
+//! it four at most, however many others there are. So heavy flows hide each other.
 //!
-//! BLACK sits on RED. Here it sits on REM's marks, so that it differs from the other rules in the policing alone.
+//! BLACK sits on RED. Here it sits on REM's marks, so that it differs from the other rules in the policing
+//! alone.
 
 use crate::occupancy::{Occupancy, PUBLISHED_ENTRIES};
 use crate::rem::{Rem, RemPrice};
@@ -28,7 +31,8 @@ pub struct BlackLike {
 }
 
 impl BlackLike {
-    /// At a link of this rate, with fractions computed each `period` (the paper's second). `rem` must pass [`Rem::check`].
+    /// At a link of this rate, with fractions computed each `period` (the paper's second). `rem` must pass
+    /// [`Rem::check`].
     #[must_use]
     pub fn new(rem: &Rem, period: Duration, rate_bits_per_s: u64) -> Self {
         Self {
@@ -48,8 +52,8 @@ impl BlackLike {
         self.active
     }
 
-    /// Decides about a packet that finds `queue_packets` in the queue; `sample` is the flow of one of these, drawn at random, and is
-    /// asked only where the queue is above its target.
+    /// Decides about a packet that finds `queue_packets` in the queue; `sample` is the flow of one of these,
+    /// drawn at random, and is asked only where the queue is above its target.
     pub fn arrive(
         &mut self,
         now: Instant,

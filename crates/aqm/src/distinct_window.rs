@@ -1,8 +1,9 @@
 //! The number of distinct flows over a sliding window: a ring of sketches, each of a part of the window.
 //!
-//! The paper starts a new sketch each second (Fig. 3). **P-4:** where the fair share is below a packet a second most flows
-//! are silent in any one second: with 4000 flows at 10 Mb/s a count of one second sees about 1200 of them, so their
-//! share looks three times as large. Here the window follows the count, and what slides out of it is one part at a time.
+//! The paper starts a new sketch each second (Fig. 3). **P-4:** where the fair share is below a packet a
+//! second most flows are silent in any one second: with 4000 flows at 10 Mb/s a count of one second sees
+//! about 1200 of them, so their share looks three times as large. Here the window follows the count, and what
+//! slides out of it is one part at a time.
 //!
 //! Cost: an update is [`MinSketch::insert`]; an estimate merges the parts (about 20 µs). Memory: [`PARTS`] + 1 sketches, 108 KB.
 //! A clock that steps back counts as no time passed; a jump beyond the window empties it.
@@ -71,8 +72,8 @@ impl DistinctWindow {
         self.merged.distinct_as_published()
     }
 
-    /// The length of the window from the next part on. A window that grows keeps what it has; one that shrinks forgets
-    /// it as its parts come round.
+    /// The length of the window from the next part on. A window that grows keeps what it has; one that
+    /// shrinks forgets it as its parts come round.
     pub fn set_span(&mut self, span: Duration) {
         self.part = (span / PARTS as u32).max(Duration::from_nanos(1));
     }

@@ -1,10 +1,11 @@
 //! Definition of a flow, and its keyed hash.
 //!
-//! The paper hashes with "modular arithmetic", which a sender can invert: with chosen ports it could hide in one bucket of
-//! the sketch, or push a victim out of the cache. All tables here are indexed by SipHash under a key drawn at start.
+//! The paper hashes with "modular arithmetic", which a sender can invert: with chosen ports it could hide in
+//! one bucket of the sketch, or push a victim out of the cache. All tables here are indexed by SipHash under
+//! a key drawn at start.
 //!
-//! A share per 5-tuple rewards a sender that splits its traffic into many flows, so a share per source or per source
-//! prefix can be chosen. Cost: one SipHash-1-3 of 4 to 38 bytes, 20 to 30 ns.
+//! A share per 5-tuple rewards a sender that splits its traffic into many flows, so a share per source or per
+//! source prefix can be chosen. Cost: one SipHash-1-3 of 4 to 38 bytes, 20 to 30 ns.
 
 use core::net::IpAddr;
 use flashweir_core::Hasher64;
@@ -12,8 +13,8 @@ use flashweir_core::Hasher64;
 /// Fields that make two packets one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlowIdentity {
-    /// Source, destination, protocol and ports. All fragments of a datagram share the key without ports, as only the first
-    /// carries them.
+    /// Source, destination, protocol and ports. All fragments of a datagram share the key without ports, as
+    /// only the first carries them.
     #[default]
     FiveTuple,
     /// The source address; of IPv6 its /64, as one host may use all of it.

@@ -1,17 +1,20 @@
 //! The flows with the most bytes lately, in fixed memory: a Space-Saving table in sets, with decaying counts.
 //!
-//! The paper keeps 50 flows, found by sampling the buffer. **P-2:** of 4000 flows 600 do not respond, so 50 entries cannot hold what
-//! has to be cut; and **P-10:** samples are taken only while the queue is above its target, so the measurement ends when
-//! policing works. Here every arrival is counted, before any drop, for any queue.
+//! The paper keeps 50 flows, found by sampling the buffer. **P-2:** of 4000 flows 600 do not respond, so 50
+//! entries cannot hold what has to be cut; and **P-10:** samples are taken only while the queue is above its
+//! target, so the measurement ends when policing works. Here every arrival is counted, before any drop, for
+//! any queue.
 //!
-//! A flow's hash chooses a set of [`WAYS`] entries, each set a Space-Saving table: the smallest makes room, and a flow with more than an
-//! eighth of its set's bytes is never lost. A newcomer inherits the victim's rank but not its bytes, so what
-//! is reported never exceeds what the flow sent: no flow is cut for another's traffic. Counts decay by a factor each period (halving
-//! is one such factor), so that flows that ended make room.
+//! A flow's hash chooses a set of [`WAYS`] entries, each set a Space-Saving table: the smallest makes room,
+//! and a flow with more than an eighth of its set's bytes is never lost. A newcomer inherits the victim's
+//! rank but not its bytes, so what is reported never exceeds what the flow sent: no flow is cut for another's
+//! traffic. Counts decay by a factor each period (halving is one such factor), so that flows that ended make
+//! room.
 //!
 //! Cost: a scan of eight keys (about 20 ns) for each packet, a pass over the table (about 3 ns an entry) for each period. Memory: 240 B
-//! for eight entries. Failure modes: nine flows that each have over an eighth of a set's bytes do not exist; a set full of equally
-//! heavy flows loses the lightest, whose count starts again. Keys that collide on purpose need the hash's key.
+//! for eight entries. Failure modes: nine flows that each have over an eighth of a set's bytes do not exist;
+//! a set full of equally heavy flows loses the lightest, whose count starts again. Keys that collide on
+//! purpose need the hash's key.
 
 use alloc::boxed::Box;
 use flashweir_core::limits;
@@ -79,7 +82,8 @@ impl HeavyFlows {
         size_of_val(&*self.sets)
     }
 
-    /// Counts bytes of the flow with this hash; the probability with which its packets are to be dropped, in 2^−32.
+    /// Counts bytes of the flow with this hash; the probability with which its packets are to be dropped, in
+    /// 2^−32.
     #[inline]
     pub fn record(&mut self, flow: u64, bytes: u32) -> u32 {
         // The low bits; the sketch uses those from bit 22 on.
@@ -95,8 +99,8 @@ impl HeavyFlows {
         set.drop[way]
     }
 
-    /// Decides for each flow by its hash and its bytes with which probability it is dropped from now on, then decays its count to
-    /// the part `keep` (0 to 1). O(capacity).
+    /// Decides for each flow by its hash and its bytes with which probability it is dropped from now on, then
+    /// decays its count to the part `keep` (0 to 1). O(capacity).
     pub fn end_period(&mut self, keep: f64, drop_probability: impl Fn(u64, f64) -> f64) {
         // `as` saturates.
         let numerator = (keep.clamp(0.0, 1.0) * 65_536.0) as u32;

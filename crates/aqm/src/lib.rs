@@ -1,8 +1,9 @@
 //! Active queue management: a link's price, the number of active flows, and flows cut to a fair share.
 //!
-//! Source: Abbas, Nagar, Tawfik and Goulermas, *Pricing and unresponsive flows purging for global rate enhancement* (2010),
-//! with REM (Athuraliya et al., 2001), BLACK (Chatranon et al., 2003) and MINCOUNT (Giroire, 2009) in it. The paper's
-//! rules, its errors P-1 to P-10 and their repairs are in `docs/algorithms/purge.md`.
+//! Source: Abbas, Nagar, Tawfik and Goulermas, *Pricing and unresponsive flows purging for global rate
+//! enhancement* (2010), with REM (Athuraliya et al., 2001), BLACK (Chatranon et al., 2003) and MINCOUNT
+//! (Giroire, 2009) in it. The paper's rules, its errors P-1 to P-10 and their repairs are in
+//! `docs/algorithms/purge.md`.
 //!
 //! | module | what | paper |
 //! |---|---|---|
@@ -12,8 +13,8 @@
 //! | [`purge`] | the repaired rule: arrival rates, a drop of `1 − f/r` before the queue | – |
 //! | [`published`], [`black`] | the published rule and its predecessor, for comparison | eq. (3) |
 //!
-//! All types are plain values: the time, the queue and the random source are arguments. They allocate when they are built
-//! and never afterwards.
+//! All types are plain values: the time, the queue and the random source are arguments. They allocate when
+//! they are built and never afterwards.
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 

@@ -1,17 +1,20 @@
-//! The number of distinct flows, from the smallest hashes of each bucket (MINCOUNT: Giroire, *Order statistics and estimating
-//! cardinalities of massive data sets*, 2009; Purge §3.2).
+//! The number of distinct flows, from the smallest hashes of each bucket (MINCOUNT: Giroire, *Order
+//! statistics and estimating cardinalities of massive data sets*, 2009; Purge §3.2).
 //!
-//! A hash is uniform: ten bits choose one of m = 1024 buckets and 32 others are its residue, a number u in (0, 1). Each bucket
-//! keeps its k = 3 smallest **distinct** residues, which no repetition and no order of packets changes. Memory: m·k·4 B = 12 KB.
+//! A hash is uniform: ten bits choose one of m = 1024 buckets and 32 others are its residue, a number u in
+//! (0, 1). Each bucket keeps its k = 3 smallest **distinct** residues, which no repetition and no order of
+//! packets changes. Memory: m·k·4 B = 12 KB.
 //!
-//! **P-3.** The published estimator, m·(Γ(k−1/m)/Γ(k))^−m · exp(−(1/m)·Σ ln M_i) with M_i the k-th minimum or one, assumes that
-//! every bucket is full. Empty it reports 2576 flows; with 600 flows it is 333 % too high. The repair is the maximum of the
-//! likelihood of the same sketch, where a bucket that is not full is a censored observation:
+//! **P-3.** The published estimator, m·(Γ(k−1/m)/Γ(k))^−m · exp(−(1/m)·Σ ln M_i) with M_i the k-th minimum or
+//! one, assumes that every bucket is full. Empty it reports 2576 flows; with 600 flows it is 333 % too high.
+//! The repair is the maximum of the likelihood of the same sketch, where a bucket that is not full is a
+//! censored observation:
 //!
 //! > n = m·D/E, with D = number of residues kept and E = Σ M_i.
 //!
-//! Each bucket watches the interval from 0 to M_i, in which D residues lie in all. While no bucket is full E = m, so n = D, the exact
-//! number of distinct hashes. Once all are full the relative standard error is 1/√(m·k − 2) = 1.80 %.
+//! Each bucket watches the interval from 0 to M_i, in which D residues lie in all. While no bucket is full E
+//! = m, so n = D, the exact number of distinct hashes. Once all are full the relative standard error is
+//! 1/√(m·k − 2) = 1.80 %.
 //!
 //! Cost: an update is one comparison for most packets, at most three moves (2 to 9 ns); an estimate reads 1024 buckets (about 2 µs). No
 //! allocation after [`MinSketch::new`]. Failure modes: hashes that are not uniform; see [`crate::flow_key`].
@@ -21,7 +24,8 @@ use alloc::vec;
 
 /// Buckets (m of the paper).
 pub const BUCKETS: usize = 1_024;
-/// Residues that a bucket keeps (k of the paper): the fewest with which the published estimator has a finite variance.
+/// Residues that a bucket keeps (k of the paper): the fewest with which the published estimator has a finite
+/// variance.
 pub const KEPT: usize = 3;
 
 /// A residue that no hash has: the place is free.
@@ -75,8 +79,8 @@ impl MinSketch {
         self.merge_residues(&other.residues);
     }
 
-    /// The same of a sketch that is kept elsewhere, as by a program in the kernel: the residues of each bucket, in any order, with
-    /// all bits set where a place is free. Buckets beyond the last are ignored.
+    /// The same of a sketch that is kept elsewhere, as by a program in the kernel: the residues of each
+    /// bucket, in any order, with all bits set where a place is free. Buckets beyond the last are ignored.
     pub fn merge_residues(&mut self, residues: &[[u32; KEPT]]) {
         for (mine, theirs) in self.residues.iter_mut().zip(residues) {
             for &residue in theirs.iter().filter(|&&residue| residue != FREE) {
@@ -102,7 +106,8 @@ impl MinSketch {
         size_of_val(&*self.residues)
     }
 
-    /// Number of distinct hashes, by maximum likelihood (repairs P-3). Zero when empty, exact while no bucket is full.
+    /// Number of distinct hashes, by maximum likelihood (repairs P-3). Zero when empty, exact while no bucket
+    /// is full.
     #[must_use]
     pub fn distinct(&self) -> f64 {
         let kept = self.residues.iter().flatten().filter(|&&residue| residue != FREE).count();
@@ -117,7 +122,8 @@ impl MinSketch {
         BUCKETS as f64 * libm::exp(-GAMMA_RATIO_LN - mean_ln)
     }
 
-    /// The largest residue that each bucket keeps, as a part of the bucket (M_i); one where the bucket is not full.
+    /// The largest residue that each bucket keeps, as a part of the bucket (M_i); one where the bucket is not
+    /// full.
     fn largest_kept(&self) -> impl Iterator<Item = f64> + '_ {
         self.residues.iter().map(|kept| match kept[KEPT - 1] {
             FREE => 1.0,

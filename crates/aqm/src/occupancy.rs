@@ -1,17 +1,18 @@
 //! Detection of flows that have more of the buffer than their share, by sampling it (BLACK: Chatranon,
 //! Labrador and Banerjee, 2003; Purge §3.1).
 //!
-//! On each arrival that finds the queue above its target, one queued packet is sampled at random: a *hit* for its flow. The
-//! *hit fraction* of a flow is the part of the buffer it had on average over two periods:
+//! On each arrival that finds the queue above its target, one queued packet is sampled at random: a *hit* for
+//! its flow. The *hit fraction* of a flow is the part of the buffer it had on average over two periods:
 //!
 //! > Ω ← (Hit + Ω·Ψ') / (Ψ' + Ψ), with Ψ samples in this period and Ψ' in the one before.
 //!
-//! The paper's eq. (2) divides by Ψ'·Ψ, which is no fraction; its words ("average buffer occupancy fraction") ask for the sum. Eq. (3) lost
-//! a plus sign and a bracket in the same way.
+//! The paper's eq. (2) divides by Ψ'·Ψ, which is no fraction; its words ("average buffer occupancy fraction")
+//! ask for the sum. Eq. (3) lost a plus sign and a bracket in the same way.
 //!
-//! How BLACK replaces entries of its full table cannot be known from the paper; here it is Space-Saving with halving each
-//! period. Failure modes, kept as published: **P-1**, one stray hit among few samples looks like many times the fair share;
-//! **P-2**, fifty entries; **P-10**, nothing is sampled while the queue is below its target.
+//! How BLACK replaces entries of its full table cannot be known from the paper; here it is Space-Saving with
+//! halving each period. Failure modes, kept as published: **P-1**, one stray hit among few samples looks like
+//! many times the fair share; **P-2**, fifty entries; **P-10**, nothing is sampled while the queue is below
+//! its target.
 //!
 //! Cost: a scan of N keys; no allocation.
 
@@ -79,7 +80,8 @@ impl<const N: usize> Occupancy<N> {
         self.samples
     }
 
-    /// Computes the fractions of the period that ends. After two periods without samples they stay as they are.
+    /// Computes the fractions of the period that ends. After two periods without samples they stay as they
+    /// are.
     pub fn end_period(&mut self) {
         let (before, now) = (f64::from(self.samples_before), f64::from(self.samples));
         if before + now > 0.0 {

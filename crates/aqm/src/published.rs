@@ -1,7 +1,7 @@
 //! Purge as published (§3.1, eq. 3), errors included, to compare with.
 //!
-//! Each period: S = α·(b − b*) + X − c from its arrivals X and the capacity c, and for a flow with the hit fraction Ω its measure
-//! d = max(0, (Ω·N − 1)·γ·S).
+//! Each period: S = α·(b − b*) + X − c from its arrivals X and the capacity c, and for a flow with the hit
+//! fraction Ω its measure d = max(0, (Ω·N − 1)·γ·S).
 //!
 //! | state | flows with d > 0 | others |
 //! |---|---|---|
@@ -9,9 +9,9 @@
 //! | S > 0, X ≤ c | marked with 1 − φ^−d *instead of* 1 − φ^−p | REM |
 //! | S > 0, X > c in this period and the one before | dropped with min(1, d) | REM |
 //!
-//! Values that the paper leaves open are chosen here in its favour: units are packets, X > c "persists" from the second period
-//! on, and (**P-6**) the probability of a drop is d itself; with 1 − φ^−d a flow of 12 times its share would lose 1 % of its packets.
-//! Kept as published:
+//! Values that the paper leaves open are chosen here in its favour: units are packets, X > c "persists" from
+//! the second period on, and (**P-6**) the probability of a drop is d itself; with 1 − φ^−d a flow of 12
+//! times its share would lose 1 % of its packets. Kept as published:
 //!
 //! * **P-1, P-2, P-10**: see [`crate::occupancy`]. **P-3**: see [`Counter`].
 //! * **P-5**: the "stronger" signal is weaker than REM's whenever d < p.
@@ -102,8 +102,8 @@ impl PublishedPurge {
         self.active
     }
 
-    /// Decides about a packet that finds `queue_packets` in the queue; `sample` is the flow of one of these, drawn at random, and is
-    /// asked only where the queue is above its target.
+    /// Decides about a packet that finds `queue_packets` in the queue; `sample` is the flow of one of these,
+    /// drawn at random, and is asked only where the queue is above its target.
     pub fn arrive(
         &mut self,
         now: Instant,
@@ -176,5 +176,6 @@ impl PublishedPurge {
     }
 }
 
-/// The paper drops "if rate mismatch persists" and does not say how long; two periods are the fewest that may be called so.
+/// The paper drops "if rate mismatch persists" and does not say how long; two periods are the fewest that may
+/// be called so.
 const OVERLOADS_THAT_PERSIST: u32 = 2;

@@ -1,30 +1,36 @@
 //! Purge, repaired: a flow over its fair share is cut to it before the queue, by its arrival rate.
 //!
-//! **Decides** for each packet whether it is dropped, marked or kept, **from** the arrivals of each heavy flow, the number of active
-//! flows and the queue. Each period (a quarter of a second):
+//! **Decides** for each packet whether it is dropped, marked or kept, **from** the arrivals of each heavy
+//! flow, the number of active flows and the queue. Each period (a quarter of a second):
 //!
 //! > f = C / N, and p_i = 1 − f / r_i for a flow whose arrival rate r_i is over 1.15·f; 0 for others.
 //!
-//! A packet of flow i is dropped with p_i before the queue and before REM counts it; REM may mark every packet that passes.
+//! A packet of flow i is dropped with p_i before the queue and before REM counts it; REM may mark every
+//! packet that passes.
 //!
-//! **Why not the published rule** ([`crate::published`]). Its drop follows the last period's surplus, so it stops for a whole period as soon as it works
-//! (**P-8**). 1 − f/r depends on the flow alone: it cuts any rate to f exactly, needs no gain (**P-6**, **P-7**), stays while the flow stays, and costs
-//! the queue nothing. REM's price sees arrivals after the purge (**P-9**) and its mark is the same for all (**P-5**: no flow gets a weaker one).
-//! Rates are counted from all arrivals (**P-10**), in a table that grows with the flows (**P-2**, [`crate::heavy_flows`]); N is the
-//! maximum-likelihood count (**P-3**, [`crate::min_sketch`]) over a window that grows with it (**P-4**, [`crate::distinct_window`]).
-//! f is C/N and not a max-min water level: responsive flows that marks hold down would hand their part to those that do not respond.
+//! **Why not the published rule** ([`crate::published`]). Its drop follows the last period's surplus, so it
+//! stops for a whole period as soon as it works (**P-8**). 1 − f/r depends on the flow alone: it cuts any
+//! rate to f exactly, needs no gain (**P-6**, **P-7**), stays while the flow stays, and costs the queue
+//! nothing. REM's price sees arrivals after the purge (**P-9**) and its mark is the same for all (**P-5**: no
+//! flow gets a weaker one). Rates are counted from all arrivals (**P-10**), in a table that grows with the
+//! flows (**P-2**, [`crate::heavy_flows`]); N is the maximum-likelihood count (**P-3**,
+//! [`crate::min_sketch`]) over a window that grows with it (**P-4**, [`crate::distinct_window`]). f is C/N
+//! and not a max-min water level: responsive flows that marks hold down would hand their part to those that
+//! do not respond.
 //!
-//! **P-1.** A flow is cut only where its packets *prove* a rate over 1.15·f: with K packets in the horizon, K − 1.64·√K has to be over it.
-//! One packet proves nothing, however small the share.
+//! **P-1.** A flow is cut only where its packets *prove* a rate over 1.15·f: with K packets in the horizon, K
+//! − 1.64·√K has to be over it. One packet proves nothing, however small the share.
 //!
-//! **Work conservation.** Where flows leave parts of their shares unused, f rises by 5 % each period once the price was zero and the
-//! queue below half its target for a second, and falls back as fast as it must when the price is above zero: nothing is dropped for fairness
-//! while there is room for long.
+//! **Work conservation.** Where flows leave parts of their shares unused, f rises by 5 % each period once the
+//! price was zero and the queue below half its target for a second, and falls back as fast as it must when
+//! the price is above zero: nothing is dropped for fairness while there is room for long.
 //!
-//! **Cold start**: no flow is cut before the first period ends. **Recovery**: a flow that slows down is released within a few averaging times.
-//! **Cost**: about 40 ns for each packet beside the hash of its flow, a pass over the table and the sketches each period (about 30 µs); 108 KB and 30 B for each
-//! cached flow; no allocation. **Failure modes**: a sender with many flows gets a share for each (choose
-//! [`crate::FlowIdentity::Source`]); flows that ended count until they slide out of the window, so shares are too small until then.
+//! **Cold start**: no flow is cut before the first period ends. **Recovery**: a flow that slows down is
+//! released within a few averaging times. **Cost**: about 40 ns for each packet beside the hash of its flow,
+//! a pass over the table and the sketches each period (about 30 µs); 108 KB and 30 B for each cached flow; no
+//! allocation. **Failure modes**: a sender with many flows gets a share for each (choose
+//! [`crate::FlowIdentity::Source`]); flows that ended count until they slide out of the window, so shares are
+//! too small until then.
 
 use crate::distinct_window::DistinctWindow;
 use crate::heavy_flows::HeavyFlows;
@@ -42,7 +48,8 @@ pub struct PurgeSettings {
     pub period: Duration,
     /// Memory of the arrival rates, at least the period. Usual 1 s: longer is fairer to bursts, and slower.
     pub averaging: Duration,
-    /// Flows whose rates are kept, up to [`limits::AQM_CACHED_FLOWS`]. Usual 4096: a fifth of the active flows is enough.
+    /// Flows whose rates are kept, up to [`limits::AQM_CACHED_FLOWS`]. Usual 4096: a fifth of the active
+    /// flows is enough.
     pub cached_flows: usize,
 }
 
@@ -58,8 +65,9 @@ impl PurgeSettings {
         }
     }
 
-    /// Settings for a real link of this rate whose queue is to be `target` long in time. The price's gains follow the rate,
-    /// so that a surplus of one part of the link counts alike at every rate; the published ones are for 2 to 10 Mb/s.
+    /// Settings for a real link of this rate whose queue is to be `target` long in time. The price's gains
+    /// follow the rate, so that a surplus of one part of the link counts alike at every rate; the published
+    /// ones are for 2 to 10 Mb/s.
     #[must_use]
     pub fn of_link(rate_bits_per_s: u64, target: Duration) -> Self {
         let packets_per_s = rate_bits_per_s as f64 / (8.0 * f64::from(LINK_PACKET_BYTES));
@@ -72,7 +80,8 @@ impl PurgeSettings {
             packet_bytes: LINK_PACKET_BYTES,
             ..Rem::default()
         };
-        // Shorter than the time between two readings, each of which is to end a period even if it comes early.
+        // Shorter than the time between two readings, each of which is to end a period even if it comes
+        // early.
         Self { period: LINK_PERIOD_MIN, ..Self::over(rem) }
     }
 
@@ -100,8 +109,8 @@ pub struct CountedPeriod<'a> {
     pub sketches: &'a [&'a [[u32; KEPT]]],
     /// The heaviest flows by their hashes, and the bytes that each sent.
     pub flows: &'a [(u64, u64)],
-    /// Packets that were put into the queue. P-9 goes for packets that the price drops, too: counted, those of a sender that does not
-    /// respond would raise the price until nearly all are dropped.
+    /// Packets that were put into the queue. P-9 goes for packets that the price drops, too: counted, those
+    /// of a sender that does not respond would raise the price until nearly all are dropped.
     pub queued_packets: u32,
     /// Packets in the queue at the period's end.
     pub queue_packets: usize,
@@ -109,7 +118,8 @@ pub struct CountedPeriod<'a> {
 
 /// A flow is cut above this part of its fair share, so that a flow that keeps to it is never cut for noise.
 pub const TOLERANCE: f64 = 1.15;
-/// Standard deviations by which a flow's packets must exceed the tolerance: one in twenty flows at the bound is above it by chance.
+/// Standard deviations by which a flow's packets must exceed the tolerance: one in twenty flows at the bound
+/// is above it by chance.
 pub const DEVIATIONS: f64 = 1.64;
 /// Packet of a link, bytes: most of what fills a link is as large as Ethernet allows.
 const LINK_PACKET_BYTES: u16 = 1_500;
@@ -118,7 +128,8 @@ const LINK_TARGET_PACKETS_MIN: f64 = 4.0;
 /// Rise of the price each second by a surplus of the whole link. At a price of 20, where a tenth of ten TCP
 /// flows' rate is taken back by their halving, a surplus of a tenth changes it by a fifth in a second.
 const LINK_PRICE_PER_S: f64 = 40.0;
-/// Weight of the queue against the rate: 20 ms more than the target weigh as much as a surplus of a fifth of the link.
+/// Weight of the queue against the rate: 20 ms more than the target weigh as much as a surplus of a fifth of
+/// the link.
 const LINK_QUEUE_WEIGHT: f64 = 0.1;
 /// Steps of the price within a reading's period: the error of a reading that comes late is one step.
 const LINK_UPDATE: Duration = Duration::from_millis(10);
@@ -132,7 +143,8 @@ const WINDOW_MAX: Duration = Duration::from_secs(60);
 const WINDOW_PACKETS: f64 = 3.0;
 /// Time for which the link must be idle enough before shares rise above C/N.
 const SLACK_AFTER: Duration = Duration::from_secs(1);
-/// Step of the share each period while there is room, and back while there is none (back is faster: room is found again, a queue is not undone).
+/// Step of the share each period while there is room, and back while there is none (back is faster: room is
+/// found again, a queue is not undone).
 const SLACK_RAISE: f64 = 1.05;
 const SLACK_LOWER: f64 = 1.25;
 
@@ -195,7 +207,8 @@ impl Purge {
         }
     }
 
-    /// Decides about a packet that finds `queue_packets` in the queue: [`Fate::Keep`] or [`Fate::Drop`]; marks are made at departure.
+    /// Decides about a packet that finds `queue_packets` in the queue: [`Fate::Keep`] or [`Fate::Drop`];
+    /// marks are made at departure.
     #[inline]
     pub fn arrive(&mut self, now: Instant, queue_packets: usize, packet: Arrival, rng: &mut Rng) -> Fate {
         self.advance(now, queue_packets);
@@ -216,8 +229,9 @@ impl Purge {
         self.settings.rem.marks && is_markable && self.price.strikes(rng)
     }
 
-    /// Takes a period whose packets were counted and decided about elsewhere, as by a program in the kernel, and ends it at `now` if it
-    /// lasted for the settings' period at least. The results are in [`Purge::heavy_flows`] and [`Purge::mark_probability`]. About 100 µs.
+    /// Takes a period whose packets were counted and decided about elsewhere, as by a program in the kernel,
+    /// and ends it at `now` if it lasted for the settings' period at least. The results are in
+    /// [`Purge::heavy_flows`] and [`Purge::mark_probability`]. About 100 µs.
     pub fn take_period(&mut self, now: Instant, counted: &CountedPeriod<'_>) {
         counted.sketches.iter().for_each(|residues| self.flows.merge_residues(now, residues));
         for &(flow, bytes) in counted.flows {

@@ -1,14 +1,16 @@
 //! Random exponential marking (Athuraliya, Low, Li and Yin, IEEE Network 15(3), 2001; Purge eq. 1).
 //!
-//! A price follows the surplus: every period, p ← max(0, p + γ·(α·(b − b*) + x − c)) with the queue `b`, its target `b*`, the
-//! arrivals `x` and the capacity `c` of the period. A packet is marked with probability 1 − φ^−p when it leaves; a packet whose
-//! sender does not understand marks is dropped with the same probability when it arrives. Marks of several links on a path add
-//! up in the exponent, so a sender can read the sum of prices.
+//! A price follows the surplus: every period, p ← max(0, p + γ·(α·(b − b*) + x − c)) with the queue `b`, its
+//! target `b*`, the arrivals `x` and the capacity `c` of the period. A packet is marked with probability 1 −
+//! φ^−p when it leaves; a packet whose sender does not understand marks is dropped with the same probability
+//! when it arrives. Marks of several links on a path add up in the exponent, so a sender can read the sum of
+//! prices.
 //!
-//! **Units.** The paper gives neither the unit of b, x and c nor the period. In packets of 1000 B and periods of 2 ms, as in ns-2, the
-//! constants work: a price of 693 marks every second packet. In bytes, as the paper's "250 KB" suggests, one period's surplus of 1 KB
-//! adds 1 to the price, and all gains are a thousand times too high ([`SurplusUnit::Bytes`]). The paper's price has no upper bound
-//! either, so after a flood it needs as long to fall as the flood lasted; ours stops at a probability of 0.99
+//! **Units.** The paper gives neither the unit of b, x and c nor the period. In packets of 1000 B and periods
+//! of 2 ms, as in ns-2, the constants work: a price of 693 marks every second packet. In bytes, as the
+//! paper's "250 KB" suggests, one period's surplus of 1 KB adds 1 to the price, and all gains are a thousand
+//! times too high ([`SurplusUnit::Bytes`]). The paper's price has no upper bound either, so after a flood it
+//! needs as long to fall as the flood lasted; ours stops at a probability of 0.99
 //! ([`Rem::is_price_bounded`]).
 //!
 //! Cost: an addition for each packet, a power for each period. Recovery: the price of an idle link decays to zero.
@@ -86,8 +88,8 @@ impl Rem {
 
 /// Probability at which a bounded price stops rising.
 const PROBABILITY_MAX: f64 = 0.99;
-/// Periods that are caught up with one by one after a silence; those beyond are taken in one step, which differs in the last
-/// digit alone.
+/// Periods that are caught up with one by one after a silence; those beyond are taken in one step, which
+/// differs in the last digit alone.
 const PERIODS_STEPPED_MAX: u32 = 1_024;
 
 /// The price of one link.
@@ -146,7 +148,8 @@ impl RemPrice {
         self.price
     }
 
-    /// Probability that a packet is marked, from 0 and below 1 (it rounds to 1 where an unbounded price is beyond 36,000).
+    /// Probability that a packet is marked, from 0 and below 1 (it rounds to 1 where an unbounded price is
+    /// beyond 36,000).
     #[must_use]
     pub fn probability(&self) -> f64 {
         self.probability
@@ -173,8 +176,9 @@ impl RemPrice {
         self.probability > 0.0 && rng.unit_f64() < self.probability
     }
 
-    /// Makes up for the periods that ended until `now`, with `queue_packets` in the queue since the last call: between two
-    /// packets a queue does not change, so this is exact and needs no timer. At most 1024 steps.
+    /// Makes up for the periods that ended until `now`, with `queue_packets` in the queue since the last
+    /// call: between two packets a queue does not change, so this is exact and needs no timer. At most 1024
+    /// steps.
     pub fn advance(&mut self, now: Instant, queue_packets: usize) {
         if now < self.next_update {
             return;

@@ -1,4 +1,5 @@
-//! Conditional requests answered from the store (RFC 9110 §13, RFC 9111 §4.3.2), and those that ask whether it is still right.
+//! Conditional requests answered from the store (RFC 9110 §13, RFC 9111 §4.3.2), and those that ask whether
+//! it is still right.
 
 use crate::date;
 use crate::entity_tag::{is_same_weak, tags};
@@ -22,8 +23,8 @@ pub(crate) fn has_it(request: &HeaderMap, stored: &HeaderMap) -> bool {
     matches!((since, modified), (Some(since), Some(modified)) if modified <= since)
 }
 
-/// Makes a request for the whole document out of a client's, with the conditions of a stored response in place of the client's
-/// own, if there is one that can be validated (RFC 9111 §4.3.1). Whether there are any.
+/// Makes a request for the whole document out of a client's, with the conditions of a stored response in
+/// place of the client's own, if there is one that can be validated (RFC 9111 §4.3.1). Whether there are any.
 pub(crate) fn ask_whether_changed(request: &mut HeaderMap, stored: Option<&HeaderMap>) -> bool {
     request.remove(IF_NONE_MATCH);
     request.remove(IF_MODIFIED_SINCE);

@@ -1,8 +1,9 @@
 //! `Cache-Control` of a response (RFC 9111 §5.2.2, RFC 5861), read so that doubt is never an allowance.
 //!
-//! Names are compared without regard to case, both forms of an argument are read (token and quoted string), and a directive that is
-//! restricted to some fields (`private="x"`) is taken for the whole, as §5.2.2.4 and §5.2.2.7 let caches do. A field that cannot be read to
-//! its end makes the whole answer [doubtful](Directives::is_doubtful).
+//! Names are compared without regard to case, both forms of an argument are read (token and quoted string),
+//! and a directive that is restricted to some fields (`private="x"`) is taken for the whole, as §5.2.2.4 and
+//! §5.2.2.7 let caches do. A field that cannot be read to its end makes the whole answer
+//! [doubtful](Directives::is_doubtful).
 
 use core::time::Duration;
 use http::{HeaderMap, HeaderValue, header::CACHE_CONTROL, header::PRAGMA};
@@ -30,9 +31,11 @@ pub struct Directives {
     pub stale_if_error: Option<Duration>,
     /// Something in it cannot be read.
     pub is_doubtful: bool,
-    /// They are those of `CDN-Cache-Control` or `Surrogate-Control`: neither `Cache-Control` nor `Expires` counts.
+    /// They are those of `CDN-Cache-Control` or `Surrogate-Control`: neither `Cache-Control` nor `Expires`
+    /// counts.
     pub is_targeted: bool,
-    /// `Cache-Control`, in whose place they are, forbids to share or to use stale responses: then a grace does not overrule it.
+    /// `Cache-Control`, in whose place they are, forbids to share or to use stale responses: then a grace
+    /// does not overrule it.
     pub is_general_restricted: bool,
 }
 
@@ -99,7 +102,8 @@ impl Directives {
     }
 }
 
-/// A time that is no number, or is given twice with different values, is none: the response counts as stale (RFC 9111 §4.2.1).
+/// A time that is no number, or is given twice with different values, is none: the response counts as stale
+/// (RFC 9111 §4.2.1).
 pub(crate) fn put(place: &mut Option<Duration>, argument: Option<&[u8]>) {
     let seconds = argument.and_then(seconds).unwrap_or(Duration::ZERO);
     *place = match *place {

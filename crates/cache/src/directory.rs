@@ -1,7 +1,9 @@
-//! State that the workers' stores share: which responses there are, and which are being fetched. Asked on a miss, never on a hit.
+//! State that the workers' stores share: which responses there are, and which are being fetched. Asked on a
+//! miss, never on a hit.
 //!
-//! Responses are known by weak references: the stores own them. Each shard has a lock that is held for a look-up; a purge holds
-//! one shard's at a time. `F` is what a shell keeps of a response that is being fetched: the requests that wait for it.
+//! Responses are known by weak references: the stores own them. Each shard has a lock that is held for a
+//! look-up; a purge holds one shard's at a time. `F` is what a shell keeps of a response that is being
+//! fetched: the requests that wait for it.
 
 use crate::identity_hash::BuildIdentity;
 use crate::{Key, State, Stored};
@@ -45,8 +47,9 @@ struct Flight<F> {
 pub struct FlightGroup {
     /// Requests of different classes do not wait for each other.
     pub class: u8,
-    /// Nor do those whose origin may choose its response by a field that they do not share: [`unknown_fields`](crate::unknown_fields).
-    /// Requests with such fields may wait for a flight without any: they see whether its response is theirs.
+    /// Nor do those whose origin may choose its response by a field that they do not share:
+    /// [`unknown_fields`](crate::unknown_fields). Requests with such fields may wait for a flight without
+    /// any: they see whether its response is theirs.
     pub fields: u64,
 }
 
@@ -65,7 +68,8 @@ pub enum Joined<F> {
     Stored(Arc<Stored>),
     /// Another request is fetching it.
     Waits(Arc<F>),
-    /// This request is to fetch it. A stored response is stale: it may be revalidated, or served where fetching fails.
+    /// This request is to fetch it. A stored response is stale: it may be revalidated, or served where
+    /// fetching fails.
     Leads(Lead, Arc<F>, Option<Arc<Stored>>),
     /// No request fetches it, and this one may not.
     Absent(Option<Arc<Stored>>),
@@ -92,9 +96,10 @@ impl<F> Directory<F> {
         &self.gauge
     }
 
-    /// Finds the response that another worker has, or joins those who wait for it, or begins to fetch it. `group` separates requests
-    /// that do not wait for each other: a document has at most [`CACHE_FLIGHTS`] flights of requests with unknown fields, so that the
-    /// search is bounded. `begin` makes what the waiters share.
+    /// Finds the response that another worker has, or joins those who wait for it, or begins to fetch it.
+    /// `group` separates requests that do not wait for each other: a document has at most [`CACHE_FLIGHTS`]
+    /// flights of requests with unknown fields, so that the search is bounded. `begin` makes what the waiters
+    /// share.
     pub fn join(
         &self,
         now: Instant,
@@ -131,8 +136,8 @@ impl<F> Directory<F> {
         Joined::Leads(Lead { hash, serial }, shared, stale)
     }
 
-    /// The flight is over, with a response that others may use, if it brought one. False if its document was invalidated
-    /// meanwhile: then the response is for those who waited and no others.
+    /// The flight is over, with a response that others may use, if it brought one. False if its document was
+    /// invalidated meanwhile: then the response is for those who waited and no others.
     pub fn land(&self, lead: Lead, stored: Option<&Arc<Stored>>) -> bool {
         let shard = &mut *self.shard(lead.hash);
         let Some(flights) = shard.flights.get_mut(&lead.hash) else { return false };
@@ -156,8 +161,8 @@ impl<F> Directory<F> {
         self.shard(hash).invalidations
     }
 
-    /// Makes a response known that was fetched without a flight since this mark. False, and the response is invalid, if something
-    /// was invalidated meanwhile.
+    /// Makes a response known that was fetched without a flight since this mark. False, and the response is
+    /// invalid, if something was invalidated meanwhile.
     pub fn publish(&self, hash: u64, mark: u64, stored: &Arc<Stored>) -> bool {
         let shard = &mut *self.shard(hash);
         let is_current = shard.invalidations == mark;
@@ -177,8 +182,8 @@ impl<F> Directory<F> {
         )
     }
 
-    /// Invalidates responses, and everything that is being fetched, for what those will be is not known. How many there were.
-    /// O(responses).
+    /// Invalidates responses, and everything that is being fetched, for what those will be is not known. How
+    /// many there were. O(responses).
     pub fn purge(&self, is_purged: impl Fn(&Stored) -> bool) -> usize {
         let shards = self.shards.iter().map(lock);
         shards.map(|mut shard| shard.invalidate(|_| true, &is_purged, |_| true)).sum()

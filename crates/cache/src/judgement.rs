@@ -1,9 +1,10 @@
 //! Judgement of a response: permission to store it and to answer others with it, and its lifetime (RFC 9111
 //! §3 and §4.2, RFC 5861).
 //!
-//! Everything must allow it; the first thing that does not is the reason that is counted. Storing is never a duty, so where the
-//! standard leaves a choice the rule here stores less: no heuristic freshness (§4.2.2), no partial responses (§3.3), and a response to a
-//! request with a cookie needs the word of the origin that §3.5 asks for with credentials (`public` or `s-maxage`).
+//! Everything must allow it; the first thing that does not is the reason that is counted. Storing is never a
+//! duty, so where the standard leaves a choice the rule here stores less: no heuristic freshness (§4.2.2), no
+//! partial responses (§3.3), and a response to a request with a cookie needs the word of the origin that §3.5
+//! asks for with credentials (`public` or `s-maxage`).
 
 use crate::date;
 use crate::directives::{Directives, seconds};
@@ -32,7 +33,8 @@ pub struct Exchange<'a> {
     pub response: &'a HeaderMap,
     /// Arrival of its head.
     pub received: Received,
-    /// Its end is marked (a length, chunks, HTTP/2): where the end of the connection is the end, half a response looks whole.
+    /// Its end is marked (a length, chunks, HTTP/2): where the end of the connection is the end, half a
+    /// response looks whole.
     pub is_delimited: bool,
 }
 
@@ -41,8 +43,8 @@ pub struct Exchange<'a> {
 pub enum Judgement {
     /// It may be stored and answer others.
     Store(Lifetime),
-    /// HTTP does not let it be reused without asking, but nothing in it is about one user: where the operator allows a grace, it may be
-    /// used for that long instead of a refusal.
+    /// HTTP does not let it be reused without asking, but nothing in it is about one user: where the operator
+    /// allows a grace, it may be used for that long instead of a refusal.
     Grace(NotStored),
     /// It is for its request alone.
     Never(NotStored),
@@ -100,7 +102,8 @@ pub enum NotStored {
     Purged,
 }
 
-/// Statuses whose responses are complete by themselves; 206 and 304 are not, and others mean nothing to this cache (§3).
+/// Statuses whose responses are complete by themselves; 206 and 304 are not, and others mean nothing to this
+/// cache (§3).
 const UNDERSTOOD: [u16; 15] = [200, 203, 204, 300, 301, 302, 303, 307, 308, 404, 405, 410, 414, 451, 501];
 
 /// Applies the rules.
@@ -128,8 +131,8 @@ pub fn judge(exchange: &Exchange<'_>, hasher: &Hasher64) -> Judgement {
     Judgement::Store(lifetime)
 }
 
-/// The same of a stored response that its origin has just validated (304): it answers the request that asked, fresh or not (§4.3.3), so
-/// that nothing has to be sent again.
+/// The same of a stored response that its origin has just validated (304): it answers the request that asked,
+/// fresh or not (§4.3.3), so that nothing has to be sent again.
 ///
 /// # Errors
 /// Why it may not stay stored.
@@ -225,7 +228,8 @@ fn has_conflict(response: &HeaderMap) -> bool {
     })
 }
 
-/// §4.2.1: `s-maxage`, `max-age`, `Expires`, the last not beside `CDN-Cache-Control` or `Surrogate-Control`; no heuristic.
+/// §4.2.1: `s-maxage`, `max-age`, `Expires`, the last not beside `CDN-Cache-Control` or `Surrogate-Control`;
+/// no heuristic.
 fn freshness(directives: &Directives, exchange: &Exchange<'_>) -> Duration {
     if let Some(lifetime) = directives.s_maxage.or(directives.max_age) {
         return lifetime;

@@ -215,7 +215,8 @@ fn only_statuses_that_are_understood_are_stored() {
     assert_eq!(check_status(404, &[], &[]), Judgement::Never(NotStored::NotFresh), "no grace for an error");
 }
 
-/// RFC 9111 §4.2.3 and §5.1: `Age` is one number; of several the first counts, in one line or in several, and no number is no age.
+/// RFC 9111 §4.2.3 and §5.1: `Age` is one number; of several the first counts, in one line or in several, and
+/// no number is no age.
 #[test]
 fn age_on_arrival_counts() {
     // The request was sent two seconds before the response came.

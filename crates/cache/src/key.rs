@@ -2,8 +2,9 @@
 
 use flashweir_core::Hasher64;
 
-/// Names one document. Nothing is normalised: what two servers could read as two documents has two keys. A host that is not
-/// in its usual form (lower case, no dot at the end) has none, see [`RequestPart`](crate::RequestPart).
+/// Names one document. Nothing is normalised: what two servers could read as two documents has two keys. A
+/// host that is not in its usual form (lower case, no dot at the end) has none, see
+/// [`RequestPart`](crate::RequestPart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a> {
     /// The client's connection was encrypted.

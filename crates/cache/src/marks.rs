@@ -12,10 +12,12 @@ pub enum Mark {
     AloneWithCookie,
 }
 
-/// A response that becomes cacheable is noticed after this long; one that does not costs one request's wait each time.
+/// A response that becomes cacheable is noticed after this long; one that does not costs one request's wait
+/// each time.
 const LASTS: Duration = Duration::from_secs(10);
 
-/// A table of fixed size: a later mark takes the place of another whose hash ends alike, which costs that document a wait.
+/// A table of fixed size: a later mark takes the place of another whose hash ends alike, which costs that
+/// document a wait.
 #[derive(Debug)]
 pub struct Marks(Box<[(u64, Instant, Mark)]>);
 

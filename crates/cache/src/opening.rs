@@ -1,12 +1,14 @@
 //! For which hosts the cache is in use where it is used in crowds only.
 //!
-//! A host is **opened** when the detector names it as a hot spot, or when the service is short because of a crowd and the host has at
-//! least a quarter of the rise (its rate is at least one and a half times its usual one). It is **closed** when for ten seconds its
-//! demand, what the cache answers included, was no more than twice the usual (at least a tenth of the crowd's peak), and
-//! neither the detector nor a shortage spoke for it.
+//! A host is **opened** when the detector names it as a hot spot, or when the service is short because of a
+//! crowd and the host has at least a quarter of the rise (its rate is at least one and a half times its usual
+//! one). It is **closed** when for ten seconds its demand, what the cache answers included, was no more than
+//! twice the usual (at least a tenth of the crowd's peak), and neither the detector nor a shortage spoke for
+//! it.
 //!
-//! The demand must be counted with what the cache answers: once the cache works the origin sees no crowd, and a rule that asks the
-//! origin would close, be overrun, and open again. The usual rate is remembered from before the opening for the same reason.
+//! The demand must be counted with what the cache answers: once the cache works the origin sees no crowd, and
+//! a rule that asks the origin would close, be overrun, and open again. The usual rate is remembered from
+//! before the opening for the same reason.
 //!
 //! Memory: at most [`HOT_SPOT_ENTRIES`] hosts of 48 bytes. Cost of an evaluation: a few operations for each.
 
@@ -15,7 +17,8 @@ use flashweir_core::{Duration, Instant};
 
 /// As for hot spots: an opened host has at least this part of the rise.
 const SHARE_OF_RISE: f64 = 0.25;
-/// And its rate is at least this multiple of the usual one: without a rise the service is slow, and a cache of seconds is no cure.
+/// And its rate is at least this multiple of the usual one: without a rise the service is slow, and a cache
+/// of seconds is no cure.
 const RISE_MIN: f64 = 1.5;
 /// Memory of the rates, as for hot spots.
 const CURRENT_MEMORY_S: f64 = 1.0;
@@ -198,7 +201,8 @@ mod tests {
     const CALM: Pressure<'static> = Pressure { hot: &[], is_crowd: false };
     const CROWD: Pressure<'static> = Pressure { hot: &[], is_crowd: true };
 
-    /// Ten evaluations a second for `seconds`, with these rates of hosts 1, 2, …; the number of the last tenth.
+    /// Ten evaluations a second for `seconds`, with these rates of hosts 1, 2, …; the number of the last
+    /// tenth.
     fn run(opening: &mut Opening, from: u64, seconds: u64, rates: &[u64], pressure: &Pressure<'_>) -> u64 {
         for tenth in from + 1..=from + 10 * seconds {
             for (index, rate) in rates.iter().enumerate() {

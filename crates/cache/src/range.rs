@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderValue};
 /// Answer to a request for a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The whole: it asks for nothing else, for several parts at once, or for what cannot be read (§14.2 lets a server ignore it).
+    /// The whole: it asks for nothing else, for several parts at once, or for what cannot be read (§14.2 lets
+    /// a server ignore it).
     Whole,
     /// These bytes.
     Bytes(Range<usize>),

@@ -21,8 +21,8 @@ pub struct RequestPart {
     pub has_cookie: bool,
     /// Its response may be stored and answer others: a GET for the whole document.
     pub may_lead: bool,
-    /// It has a field by which an origin may choose its response: that is stored only if its `Vary` names the field, and is
-    /// waited for by requests with the same fields alone ([`unknown_fields`]).
+    /// It has a field by which an origin may choose its response: that is stored only if its `Vary` names the
+    /// field, and is waited for by requests with the same fields alone ([`unknown_fields`]).
     pub has_unknown_fields: bool,
     /// `only-if-cached` (RFC 9111 §5.2.1.7): 504 where the store has no answer.
     pub only_if_cached: bool,
@@ -37,15 +37,17 @@ pub enum Bypass {
     Authorization,
     /// It has a body, or wants another protocol.
     Body,
-    /// It is for a certain version of the document (`If-Match`, `If-Unmodified-Since`): the origin's to judge.
+    /// It is for a certain version of the document (`If-Match`, `If-Unmodified-Since`): the origin's to
+    /// judge.
     Precondition,
-    /// Its host is not written in the usual form (lower case, no dot at the end): two servers may disagree whose it is.
+    /// Its host is not written in the usual form (lower case, no dot at the end): two servers may disagree
+    /// whose it is.
     Host,
 }
 
-/// Fields by which no origin is expected to choose a response without saying so in `Vary`, or that this gateway writes itself. A
-/// response to a request with any other field (`X-Original-URL`, `X-Host`, `Origin`, …) is stored only if `Vary` names the field:
-/// this is how caches are poisoned.
+/// Fields by which no origin is expected to choose a response without saying so in `Vary`, or that this
+/// gateway writes itself. A response to a request with any other field (`X-Original-URL`, `X-Host`, `Origin`,
+/// …) is stored only if `Vary` names the field: this is how caches are poisoned.
 const HARMLESS: [HeaderName; 25] = [
     HOST,
     USER_AGENT,
@@ -81,7 +83,8 @@ impl RequestPart {
     /// Of a request; `has_body` says whether one is to come, `extra` are further harmless fields.
     ///
     /// # Errors
-    /// [`Bypass`] where the cache has nothing to do with it. Then nothing of it is looked up, stored or waited for.
+    /// [`Bypass`] where the cache has nothing to do with it. Then nothing of it is looked up, stored or
+    /// waited for.
     pub fn of(
         method: &Method,
         fields: &HeaderMap,
@@ -123,7 +126,8 @@ impl RequestPart {
             return Err(Bypass::Host);
         }
         if has_directives {
-            // The others are wishes that a cache need not follow (§5.2.1): in a crowd `no-cache` would open the way around it.
+            // The others are wishes that a cache need not follow (§5.2.1): in a crowd `no-cache` would open
+            // the way around it.
             let (only_if_cached, no_store) = Directives::of_request(fields);
             part.only_if_cached = only_if_cached;
             part.may_lead &= !no_store;
@@ -138,8 +142,9 @@ impl RequestPart {
     }
 }
 
-/// The fields of a request by which an origin may choose its response, as a number; 0 where it has none. Two requests that
-/// agree in it get one response of their document, as far as their other fields do not select another. O(fields).
+/// The fields of a request by which an origin may choose its response, as a number; 0 where it has none. Two
+/// requests that agree in it get one response of their document, as far as their other fields do not select
+/// another. O(fields).
 #[must_use]
 pub fn unknown_fields(fields: &HeaderMap, extra: &[HeaderName], hasher: &Hasher64) -> u64 {
     let unknown = fields.iter().filter(|(name, _)| !may_be_left_out(name, extra));
@@ -224,7 +229,8 @@ mod tests {
         assert_eq!(RequestPart::of(&Method::GET, &HeaderMap::new(), b"a", true, &[]), Err(Bypass::Body));
     }
 
-    /// RFC 9110 §10.1.1: an expectation is about content, and there is none; `Max-Forwards` is for TRACE and OPTIONS (§7.6.2).
+    /// RFC 9110 §10.1.1: an expectation is about content, and there is none; `Max-Forwards` is for TRACE and
+    /// OPTIONS (§7.6.2).
     #[test]
     fn fields_that_say_nothing_about_the_document_do_not_count() {
         for (name, value) in [

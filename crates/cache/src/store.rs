@@ -1,4 +1,5 @@
-//! One worker's stored responses: found without a lock, bounded in bytes, the least recently used going first.
+//! One worker's stored responses: found without a lock, bounded in bytes, the least recently used going
+//! first.
 
 use crate::identity_hash::BuildIdentity;
 use crate::{Key, Stored};
@@ -7,7 +8,8 @@ use http::HeaderMap;
 use lru::LruCache;
 use std::sync::Arc;
 
-/// Responses of one worker. Several workers may hold the same one: its bytes are in memory once and count for each.
+/// Responses of one worker. Several workers may hold the same one: its bytes are in memory once and count for
+/// each.
 #[derive(Debug)]
 pub struct Store {
     documents: LruCache<u64, Vec<Arc<Stored>>, BuildIdentity>,
@@ -39,8 +41,8 @@ impl Store {
         self.make_room(0);
     }
 
-    /// The response to a request, which is then the one used last. Of several the one that came last. One look-up and at most
-    /// [`CACHE_VARIANTS`] comparisons.
+    /// The response to a request, which is then the one used last. Of several the one that came last. One
+    /// look-up and at most [`CACHE_VARIANTS`] comparisons.
     pub fn find(
         &mut self,
         hash: u64,

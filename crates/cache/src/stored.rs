@@ -27,7 +27,8 @@ pub struct Received {
     pub unix_s: u64,
 }
 
-/// A stored response. Shared by the stores of all workers, and never changed: what replaces it is another one.
+/// A stored response. Shared by the stores of all workers, and never changed: what replaces it is another
+/// one.
 #[derive(Debug)]
 pub struct Stored {
     key: Box<[u8]>,
@@ -83,8 +84,8 @@ pub enum CacheStatus {
 /// The name in `Cache-Status`, and of what it stands for.
 pub(crate) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
-/// Fields that a 304 does not replace: they describe the bytes that are stored, and the 304 has none (RFC 9111 §3.2). All others are
-/// replaced, unknown ones with `Content-` before them included.
+/// Fields that a 304 does not replace: they describe the bytes that are stored, and the 304 has none (RFC
+/// 9111 §3.2). All others are replaced, unknown ones with `Content-` before them included.
 const OF_STORED_BYTES: [HeaderName; 5] = [
     CONTENT_LENGTH,
     CONTENT_ENCODING,
@@ -135,7 +136,8 @@ impl Parts<'_> {
 }
 
 impl Stored {
-    /// Makes one of a response that was judged storable; none where it cannot be selected or tagged after all.
+    /// Makes one of a response that was judged storable; none where it cannot be selected or tagged after
+    /// all.
     #[must_use]
     pub fn new(parts: Parts<'_>, hasher: &Hasher64, reserved: Reservation) -> Option<Self> {
         let bytes = parts.bytes();
@@ -176,7 +178,8 @@ impl Stored {
         !self.is_invalid() && self.selects(key, service, request)
     }
 
-    /// The same for a request that waited for it while it was fetched: what was invalidated meanwhile is for those still.
+    /// The same for a request that waited for it while it was fetched: what was invalidated meanwhile is for
+    /// those still.
     #[must_use]
     pub fn selects(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
         self.service == service && key.is(&self.key) && self.selection.takes(request)
@@ -294,13 +297,14 @@ impl Stored {
         now.saturating_since(self.received.at)
     }
 
-    /// Turns a request into the question whether this response is still right; false where it has nothing to ask with.
+    /// Turns a request into the question whether this response is still right; false where it has nothing to
+    /// ask with.
     pub fn ask_whether_changed(&self, request: &mut HeaderMap) -> bool {
         self.is_http && ask_whether_changed(request, Some(&self.fields))
     }
 
-    /// The head of this response after the origin said that nothing changed (§3.2, §4.3.4); none where what it said is about
-    /// another version.
+    /// The head of this response after the origin said that nothing changed (§3.2, §4.3.4); none where what
+    /// it said is about another version.
     #[must_use]
     pub fn freshened(&self, not_modified: &HeaderMap) -> Option<response::Parts> {
         if let (Some(new), Some(known)) = (not_modified.get(ETAG), self.fields.get(ETAG))

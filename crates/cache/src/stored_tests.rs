@@ -104,7 +104,8 @@ fn an_answer_has_its_age_its_date_and_how_it_came() {
     assert_eq!((field(&head, "content-length"), head.body().len()), ("10", 0));
 }
 
-/// RFC 9211 §2: `hit` and `fwd` exclude each other, and what is said of a request that went forward is said of no other.
+/// RFC 9211 §2: `hit` and `fwd` exclude each other, and what is said of a request that went forward is said
+/// of no other.
 #[test]
 fn each_way_is_told_as_the_standard_has_it() {
     use CacheStatus::{Collapsed, Fetched, Grace, Hit, IfError, Revalidated, WhileRevalidate};
@@ -182,7 +183,8 @@ fn a_request_that_the_origin_may_answer_in_another_way_renews_nothing() {
     assert!(!stored.may_be_renewed_by(&fields(&[("origin", "a"), ("x-host", "b")]), &harmless));
 }
 
-/// RFC 9111 §3.2: every field that the 304 has replaces the stored one, but those that describe the stored bytes.
+/// RFC 9111 §3.2: every field that the 304 has replaces the stored one, but those that describe the stored
+/// bytes.
 #[test]
 fn a_304_freshens_the_head_and_leaves_what_describes_the_body() {
     let response = [

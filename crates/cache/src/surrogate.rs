@@ -1,9 +1,11 @@
-//! `Surrogate-Control` (Edge Architecture Specification, W3C note of 4 August 2001, §2.2): the older word of origins to caches before them, which
-//! applications that know Varnish, Fastly or Akamai send.
+//! `Surrogate-Control` (Edge Architecture Specification, W3C note of 4 August 2001, §2.2): the older word of
+//! origins to caches before them, which applications that know Varnish, Fastly or Akamai send.
 //!
-//! Where it names a lifetime, it counts in place of `Cache-Control` and `Expires`, as `CDN-Cache-Control` does, and behind that; but `private` in
-//! `Cache-Control` counts beside it. The note has no words of `Cache-Control` but `no-store`: origins write them all the same, and they restrict. A lifetime that is for another
-//! surrogate by name is not ours, for this one has no name; a restriction counts whomever it names. The lifetime's extension (`max-age=60+30`) is not used.
+//! Where it names a lifetime, it counts in place of `Cache-Control` and `Expires`, as `CDN-Cache-Control`
+//! does, and behind that; but `private` in `Cache-Control` counts beside it. The note has no words of
+//! `Cache-Control` but `no-store`: origins write them all the same, and they restrict. A lifetime that is for
+//! another surrogate by name is not ours, for this one has no name; a restriction counts whomever it names.
+//! The lifetime's extension (`max-age=60+30`) is not used.
 
 use crate::directives::{Directives, put};
 use http::{HeaderMap, HeaderName};

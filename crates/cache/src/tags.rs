@@ -1,4 +1,5 @@
-//! Tags by which an operator purges several documents at once: `Surrogate-Key` (separated by spaces) and `Cache-Tag` (by commas).
+//! Tags by which an operator purges several documents at once: `Surrogate-Key` (separated by spaces) and
+//! `Cache-Tag` (by commas).
 
 use flashweir_core::Hasher64;
 use flashweir_core::limits::CACHE_TAGS;
@@ -13,7 +14,8 @@ pub fn tag_hash(hasher: &Hasher64, tag: &[u8]) -> u64 {
     hasher.hash(&[&tag.trim_ascii().to_ascii_lowercase()])
 }
 
-/// The tags of a response; none where there are more than [`CACHE_TAGS`]: it could not be purged by all of them.
+/// The tags of a response; none where there are more than [`CACHE_TAGS`]: it could not be purged by all of
+/// them.
 pub(crate) fn tags_of(response: &HeaderMap, hasher: &Hasher64) -> Option<Box<[u64]>> {
     let lines = |name, separator: u8| {
         let lines = response.get_all(name).iter();

@@ -1,8 +1,10 @@
-//! `CDN-Cache-Control` (RFC 9213): what an origin says to shared caches near it, in place of `Cache-Control` and `Expires`.
+//! `CDN-Cache-Control` (RFC 9213): what an origin says to shared caches near it, in place of `Cache-Control`
+//! and `Expires`.
 //!
-//! The field is a dictionary of structured fields (RFC 9651), which `sfv` reads. A field that is empty or cannot be read is ignored, so
-//! that `Cache-Control` counts (§2.1). Two rules go beyond the standard, for storing less is always allowed: a restriction counts with any
-//! value, and also in a field that cannot be read.
+//! The field is a dictionary of structured fields (RFC 9651), which `sfv` reads. A field that is empty or
+//! cannot be read is ignored, so that `Cache-Control` counts (§2.1). Two rules go beyond the standard, for
+//! storing less is always allowed: a restriction counts with any value, and also in a field that cannot be
+//! read.
 
 use crate::directives::Directives;
 use crate::surrogate;
@@ -14,7 +16,8 @@ use sfv::{BareItem, Dictionary, ListEntry, Parser};
 const CDN_CACHE_CONTROL: HeaderName = HeaderName::from_static("cdn-cache-control");
 
 impl Directives {
-    /// The directives in force: those of the targeted field where it can be read (§2.2), else of `Surrogate-Control`, else of `Cache-Control`.
+    /// The directives in force: those of the targeted field where it can be read (§2.2), else of
+    /// `Surrogate-Control`, else of `Cache-Control`.
     #[must_use]
     pub fn of_response(fields: &HeaderMap) -> Self {
         let general = Self::of_cache_control(fields);
@@ -156,7 +159,8 @@ mod tests {
         }
     }
 
-    /// RFC 9111 §3: storing less is allowed, and what an origin meant by a word that cannot be read is not to share.
+    /// RFC 9111 §3: storing less is allowed, and what an origin meant by a word that cannot be read is not to
+    /// share.
     #[test]
     fn a_restriction_counts_in_a_field_that_cannot_be_read() {
         assert!(of("max-age=90", &["Private"]).private);

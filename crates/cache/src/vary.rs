@@ -28,8 +28,8 @@ enum Wanted {
 /// Reason for which there is no such selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unselectable {
-    /// `Vary: *`, a field that this gateway writes itself (what a client writes in it is not what the origin saw), or
-    /// something that is no name of a field.
+    /// `Vary: *`, a field that this gateway writes itself (what a client writes in it is not what the origin
+    /// saw), or something that is no name of a field.
     Vary,
     /// It depends on a cookie that its request had.
     Cookie,

@@ -1,6 +1,8 @@
-//! Lists of tokens with weights (`gzip, br;q=0.5`; RFC 9110 §12.4.2), read so that two lists of one meaning are equal.
+//! Lists of tokens with weights (`gzip, br;q=0.5`; RFC 9110 §12.4.2), read so that two lists of one meaning
+//! are equal.
 //!
-//! RFC 9111 §4.1 lets a cache compare the fields that `Vary` names by their meaning where the field's specification gives it:
+//! RFC 9111 §4.1 lets a cache compare the fields that `Vary` names by their meaning where the field's
+//! specification gives it:
 //!
 //! | field | case | spaces | weights | order |
 //! |---|---|---|---|---|
@@ -13,7 +15,8 @@ use crate::directives::is_token;
 use http::HeaderName;
 use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE};
 
-/// Elements of a list that is compared by its meaning; browsers send five or six. Longer lists are compared byte by byte.
+/// Elements of a list that is compared by its meaning; browsers send five or six. Longer lists are compared
+/// byte by byte.
 const ELEMENTS_MAX: usize = 16;
 /// Weight of an element that names none, in thousandths.
 const WEIGHT_MAX: u16 = 1_000;

@@ -41,11 +41,12 @@ pub(crate) struct ControllerArgs {
 /// Where a gateway's upstreams come from.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UpstreamArgs {
-    /// A Service of Kubernetes whose ready pods are the upstreams, as shop/web:http; --upstream is used until the API server has
-    /// answered, without it the gateway waits.
+    /// A Service of Kubernetes whose ready pods are the upstreams, as shop/web:http; --upstream is used until
+    /// the API server has answered, without it the gateway waits.
     #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]")]
     upstream_service: Option<String>,
-    /// The file that names the API server, for --upstream-service and --cluster-service [default: $KUBECONFIG, then the pod's service account].
+    /// The file that names the API server, for --upstream-service and --cluster-service [default:
+    /// $KUBECONFIG, then the pod's service account].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 }
@@ -53,7 +54,8 @@ pub(crate) struct UpstreamArgs {
 /// Several gateways of a Service that share its limit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterArgs {
-    /// Share limits with the other gateways of this Service of Kubernetes, as flashweir-gateways:reports; docs/several-gateways.md.
+    /// Share limits with the other gateways of this Service of Kubernetes, as flashweir-gateways:reports;
+    /// docs/several-gateways.md.
     #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]")]
     cluster_service: Option<String>,
     /// This gateway's own address and port for reports of the others: \"$(POD_IP):9920\" in a pod's command.
@@ -148,8 +150,8 @@ impl UpstreamArgs {
         Ok(self.kubeconfig)
     }
 
-    /// Follows the Service, if one is named. Puts its pods into `overrides` where no other upstreams are given: then it waits for the first
-    /// of them, once the rest of the configuration has been found right.
+    /// Follows the Service, if one is named. Puts its pods into `overrides` where no other upstreams are
+    /// given: then it waits for the first of them, once the rest of the configuration has been found right.
     pub(crate) fn follow(
         &self,
         config_file: Option<&Path>,

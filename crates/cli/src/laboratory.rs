@@ -1,6 +1,6 @@
-//! Commands of the laboratory. They belong to other programs, so that the operator's binary is built without them. `flashweir` lists them
-//! in its help and becomes the other program: with the same process id, which supervisors and shells know, and with all arguments
-//! untouched.
+//! Commands of the laboratory. They belong to other programs, so that the operator's binary is built without
+//! them. `flashweir` lists them in its help and becomes the other program: with the same process id, which
+//! supervisors and shells know, and with all arguments untouched.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
@@ -64,8 +64,8 @@ pub(crate) struct Forwarded {
 }
 
 impl Forwarded {
-    /// The other program for these arguments of `flashweir`, if they are its: `load ...`, and `help load ...`, as the parser of `flashweir`
-    /// itself reads `help`.
+    /// The other program for these arguments of `flashweir`, if they are its: `load ...`, and `help load
+    /// ...`, as the parser of `flashweir` itself reads `help`.
     pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let is_help = arguments.first().is_some_and(|first| first == "help");

@@ -1,7 +1,8 @@
 //! Messages on standard error.
 //!
-//! A separate thread writes them. Where standard error is a pipe whose reader stalls, a write blocks for as long as that takes: the
-//! thread waits, and requests, planners and the admin listener go on. Lines beyond a bound are dropped and counted.
+//! A separate thread writes them. Where standard error is a pipe whose reader stalls, a write blocks for as
+//! long as that takes: the thread waits, and requests, planners and the admin listener go on. Lines beyond a
+//! bound are dropped and counted.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! Sends requests at a rate, as far as the service lets it: `cargo run -p flashweir-client --example caller -- http://127.0.0.1:9001/`.
+//! Sends requests at a rate, as far as the service lets it: `cargo run -p flashweir-client --example caller
+//! -- http://127.0.0.1:9001/`.
 //!
 //! The client is hyper's, one connection for each request; what matters is the layer around it.
 

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pin_project! {
-    /// The body of an answer, unchanged. Its trailers are shown to the [`Node`], because a gRPC answer with messages says only there
-    /// that a quota is spent ([`Node::hear_trailers`]).
+    /// The body of an answer, unchanged. Its trailers are shown to the [`Node`], because a gRPC answer with
+    /// messages says only there that a quota is spent ([`Node::hear_trailers`]).
     #[derive(Clone, Debug)]
     pub struct WatchedBody<B> {
         #[pin]

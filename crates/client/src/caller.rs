@@ -78,7 +78,8 @@ pub enum Why {
     RetryBudget,
 }
 
-/// The estimate for a limit that is spent: feedback is renewed ten times a second, so that no more than a second ahead is known.
+/// The estimate for a limit that is spent: feedback is renewed ten times a second, so that no more than a
+/// second ahead is known.
 const AFTER_LIMIT: Duration = Duration::from_secs(1);
 /// The same for the retry budget, which fills with first attempts.
 const AFTER_BUDGET: Duration = Duration::from_secs(1);

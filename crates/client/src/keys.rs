@@ -44,7 +44,8 @@ pub enum KeysError {
     },
 }
 
-/// The shortest secret, bytes: as long as the tag, or guessing the secret would be easier than guessing a tag.
+/// The shortest secret, bytes: as long as the tag, or guessing the secret would be easier than guessing a
+/// tag.
 const SECRET_BYTES_MIN: usize = 16;
 /// The longest: HMAC hashes longer ones down anyway.
 const SECRET_BYTES_MAX: usize = 1_024;
@@ -75,8 +76,9 @@ impl fmt::Debug for Secret {
 }
 
 impl Keys {
-    /// Reads a file, as `feedback.keys_file` of the gateway: lines `NUMBER SECRET`, number 1 to 15, the secret all text to the end of the
-    /// line without blanks around it, 16 bytes or more. Empty lines and lines that begin with `#` are skipped.
+    /// Reads a file, as `feedback.keys_file` of the gateway: lines `NUMBER SECRET`, number 1 to 15, the
+    /// secret all text to the end of the line without blanks around it, 16 bytes or more. Empty lines and
+    /// lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`KeysError`] names the file and the line, and never the secret.

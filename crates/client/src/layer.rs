@@ -13,17 +13,18 @@ use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// In a request's extensions: its place in the order of importance, 0 the first. Without it the urgency of `Priority` counts
-/// (RFC 9218), and without that the request comes last.
+/// In a request's extensions: its place in the order of importance, 0 the first. Without it the urgency of
+/// `Priority` counts (RFC 9218), and without that the request comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank(pub u8);
 
-/// In a request's extensions: when its answer is of no use any more. The request carries what is left as `Flashweir-Deadline`.
+/// In a request's extensions: when its answer is of no use any more. The request carries what is left as
+/// `Flashweir-Deadline`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline(pub Instant);
 
-/// In a request's extensions: how often it was sent before. From 1 on it draws on the retry budget; a retry layer outside of this one
-/// sets it.
+/// In a request's extensions: how often it was sent before. From 1 on it draws on the retry budget; a retry
+/// layer outside of this one sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt(pub u32);
 

@@ -1,9 +1,10 @@
-//! The caller's half of overload control, as a library: for a program that calls a service which protects itself with Flashweir, or any
-//! service that sends the field `Flashweir-Overload` (docs/feedback.md).
+//! The caller's half of overload control, as a library: for a program that calls a service which protects
+//! itself with Flashweir, or any service that sends the field `Flashweir-Overload` (docs/feedback.md).
 //!
-//! When the service is overloaded, it asks each of its callers for less. A caller with this library sends what it was asked for, more
-//! important requests first; others wait a quarter of a second at most, and the rest is refused here, before any work was done for it.
-//! A service that answers nothing gets one trial request at a time instead of the whole load.
+//! When the service is overloaded, it asks each of its callers for less. A caller with this library sends
+//! what it was asked for, more important requests first; others wait a quarter of a second at most, and the
+//! rest is refused here, before any work was done for it. A service that answers nothing gets one trial
+//! request at a time instead of the whole load.
 //!
 //! ```
 //! use flashweir_client::{Caller, Node, NodeSettings, OverloadLayer, Rank};
@@ -41,8 +42,9 @@
 //! # }
 //! ```
 //!
-//! [`Node`] is what the layer is made of, for clients that are no tower services: ask it before a request is sent, tell it what came.
-//! The sidecar `flashweir egress` is made of the same. The rules are in `flashweir_feedback::caller`, which is pure.
+//! [`Node`] is what the layer is made of, for clients that are no tower services: ask it before a request is
+//! sent, tell it what came. The sidecar `flashweir egress` is made of the same. The rules are in
+//! `flashweir_feedback::caller`, which is pure.
 
 mod body;
 mod caller;

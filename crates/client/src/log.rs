@@ -1,11 +1,12 @@
-//! Log of a node: each change of the condition that holds requests back, and each kind of bad feedback, once in a
-//! while.
+//! Log of a node: each change of the condition that holds requests back, and each kind of bad feedback, once
+//! in a while.
 
 use flashweir_core::{Duration, Instant};
 use flashweir_feedback::caller::{Condition, FeedbackError, FeedbackOutcome, Report};
 use tracing::{info, warn};
 
-/// Lines of one kind for one node are this far from each other: a node at its limit may change its mind every second.
+/// Lines of one kind for one node are this far from each other: a node at its limit may change its mind every
+/// second.
 const EVERY: Duration = Duration::from_secs(10);
 /// The same for bad feedback, which says the same with each answer.
 const BAD_EVERY: Duration = Duration::from_secs(600);

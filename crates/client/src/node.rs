@@ -24,7 +24,8 @@ pub struct NodeSettings {
     pub sender: String,
     /// Name of the node, for its signature.
     pub node: String,
-    /// Its name in the log and in refusals: the node's name, and its address where several servers have one name.
+    /// Its name in the log and in refusals: the node's name, and its address where several servers have one
+    /// name.
     pub label: String,
     /// Spacing, queue, quota.
     pub endpoint: EndpointSettings,
@@ -71,7 +72,8 @@ impl NodeSettings {
 }
 
 impl Node {
-    /// A node of which nothing is known yet. Without keys, only answers of the node itself may be shown to it.
+    /// A node of which nothing is known yet. Without keys, only answers of the node itself may be shown to
+    /// it.
     #[must_use]
     pub fn new(settings: NodeSettings, keys: Keys) -> Self {
         let NodeSettings { sender, node, label, endpoint } = settings;
@@ -101,7 +103,8 @@ impl Node {
         &self.0.label
     }
 
-    /// Waits until a request of this rank may go, a short time at most and no longer than its deadline. Dropping the future gives up.
+    /// Waits until a request of this rank may go, a short time at most and no longer than its deadline.
+    /// Dropping the future gives up.
     ///
     /// # Errors
     /// [`Refusal`]: nothing was sent, and nothing should be.
@@ -166,8 +169,8 @@ impl Node {
         self.0.in_flight.load(Relaxed)
     }
 
-    /// Feedback that came in a datagram, signed for `address`: the context is that of responses, `@` and the address by which this
-    /// caller knows the node, so that one server's message is no other's.
+    /// Feedback that came in a datagram, signed for `address`: the context is that of responses, `@` and the
+    /// address by which this caller knows the node, so that one server's message is no other's.
     ///
     /// # Errors
     /// [`FeedbackError`], counted and logged; without keys, every message.
@@ -180,8 +183,8 @@ impl Node {
         heard.map(drop)
     }
 
-    /// The trailers of an answer came: a gRPC answer with messages says there that a quota is spent. Obeyed as in the head, where
-    /// [`EndpointSettings::obeys_quota`] is set.
+    /// The trailers of an answer came: a gRPC answer with messages says there that a quota is spent. Obeyed
+    /// as in the head, where [`EndpointSettings::obeys_quota`] is set.
     pub fn hear_trailers(&self, trailers: &HeaderMap) {
         let Some(quota) = quota_of_trailers(trailers) else { return };
         let mut state = self.lock();

@@ -10,8 +10,8 @@ pub fn state_directory() -> Option<PathBuf> {
     state_directory_of(|name| std::env::var_os(name))
 }
 
-/// The directories in which a shell looks for programs (`PATH`). Those that are relative are left out: what they name depends on where the
-/// process was started.
+/// The directories in which a shell looks for programs (`PATH`). Those that are relative are left out: what
+/// they name depends on where the process was started.
 #[must_use]
 pub fn program_directories() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

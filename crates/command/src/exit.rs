@@ -34,8 +34,8 @@ pub fn after_parsing(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
 }
 
-/// Prints the error of a command in one line. The exit code is that of wrong usage for a [`UsageError`], and for errors of which the
-/// command itself knows that they are (`is_usage`): a wrong configuration, for one.
+/// Prints the error of a command in one line. The exit code is that of wrong usage for a [`UsageError`], and
+/// for errors of which the command itself knows that they are (`is_usage`): a wrong configuration, for one.
 #[must_use]
 pub fn after_failure(error: &anyhow::Error, is_usage: bool) -> ExitCode {
     eprintln!("flashweir: {}", one_line(error));

@@ -1,5 +1,6 @@
-//! The part that the commands `flashweir`, `flashweir-load` and `flashweir-lab` share: exit codes with the one line on standard
-//! error that goes with them, numbers of options, the environment, and where the other two programs are.
+//! The part that the commands `flashweir`, `flashweir-load` and `flashweir-lab` share: exit codes with the
+//! one line on standard error that goes with them, numbers of options, the environment, and where the other
+//! two programs are.
 
 pub mod environment;
 pub mod exit;

@@ -37,7 +37,8 @@ impl Program {
         }
     }
 
-    /// Its file: beside the file of this process, links followed, or else in the first directory of `PATH` that has it.
+    /// Its file: beside the file of this process, links followed, or else in the first directory of `PATH`
+    /// that has it.
     ///
     /// # Errors
     /// Neither has it.

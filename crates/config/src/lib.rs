@@ -1,9 +1,9 @@
 //! The configuration file: what was written, checked into what cannot be wrong.
 //!
-//! Each section is one module of `sections`: what may be written (the doc comments are the manual, and the JSON schema
-//! and `docs/config.md` are generated from them), its check, and the settings that a component gets. [`Config`] is what
-//! the rest of Flashweir reads: plain data, typed units, every range checked. Every fault ends in one [`ConfigError`]
-//! that names file, line and key.
+//! Each section is one module of `sections`: what may be written (the doc comments are the manual, and the
+//! JSON schema and `docs/config.md` are generated from them), its check, and the settings that a component
+//! gets. [`Config`] is what the rest of Flashweir reads: plain data, typed units, every range checked. Every
+//! fault ends in one [`ConfigError`] that names file, line and key.
 //!
 //! ```
 //! use flashweir_config::Config;

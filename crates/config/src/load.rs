@@ -10,8 +10,8 @@ use crate::sections::{Config, File, Service};
 
 impl Config {
     /// Reads and checks the file (or, without one, the defaults), flags first. Also opens the files it names
-    /// (certificate, key, authorities) and reads the API keys, so that an unreadable one is found before any port
-    /// opens.
+    /// (certificate, key, authorities) and reads the API keys, so that an unreadable one is found before any
+    /// port opens.
     ///
     /// # Errors
     /// The first thing wrong, as one [`ConfigError`].
@@ -27,8 +27,8 @@ impl Config {
             .map_err(|reason| ConfigError::Unreadable { file: path.to_owned(), reason })
     }
 
-    /// Checks the text of a configuration file. Pure: the files it names are not opened, and API keys in files stay
-    /// unknown.
+    /// Checks the text of a configuration file. Pure: the files it names are not opened, and API keys in
+    /// files stay unknown.
     ///
     /// # Errors
     /// The first thing wrong, as one [`ConfigError`] that names `file_name`.
@@ -44,7 +44,8 @@ impl Config {
         Self::check(text, Some(Path::new(file_name)), overrides, |_| Ok(()))
     }
 
-    /// The service for every host that no other has; without one, requests for such hosts have no service here.
+    /// The service for every host that no other has; without one, requests for such hosts have no service
+    /// here.
     #[must_use]
     pub fn default_service(&self) -> Option<&Service> {
         self.services.first().filter(|service| service.hosts.is_empty())

@@ -1,10 +1,11 @@
-//! Finds the line of a key, so that a failed check points at it as a syntax error would. For every TOML file that
-//! Flashweir reads.
+//! Finds the line of a key, so that a failed check points at it as a syntax error would. For every TOML file
+//! that Flashweir reads.
 
 use toml::de::{DeTable, DeValue};
 
-/// The line (from 1) on which `key` (`upstream.urls[1]`, `class[1].work`) is written in `text`; for a key that is not
-/// written, the line of the nearest enclosing table, and 1 when there is none. Reads the whole text.
+/// The line (from 1) on which `key` (`upstream.urls[1]`, `class[1].work`) is written in `text`; for a key
+/// that is not written, the line of the nearest enclosing table, and 1 when there is none. Reads the whole
+/// text.
 #[must_use]
 pub fn line_of_key(text: &str, key: &str) -> usize {
     let Ok(document) = DeTable::parse(text) else { return 1 };

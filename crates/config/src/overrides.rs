@@ -43,7 +43,8 @@ pub struct Overrides {
     pub link_side: Option<String>,
     /// `--link-flow FLOW`; replaces `link.flow`.
     pub link_flow: Option<String>,
-    /// `--shadow`; turns `flash_crowd.shadow`, `kernel.shadow` and every service's `sentry.shadow` on, never off.
+    /// `--shadow`; turns `flash_crowd.shadow`, `kernel.shadow` and every service's `sentry.shadow` on, never
+    /// off.
     pub shadow: bool,
     /// `--state-file FILE`; replaces `state.file`. Relative to the working directory.
     pub state_file: Option<PathBuf>,

@@ -93,8 +93,8 @@ impl<'a> Page<'a> {
         writeln!(self.text, "{text}")
     }
 
-    /// The schema of a property: the property itself, the type that it (or each of its entries) refers to, or the one
-    /// that is not null.
+    /// The schema of a property: the property itself, the type that it (or each of its entries) refers to, or
+    /// the one that is not null.
     fn resolve(&self, property: &'a Value) -> &'a Value {
         let alternatives = property["anyOf"].as_array().map_or(&[][..], Vec::as_slice);
         let itself = [property, &property["items"]].into_iter();

@@ -6,8 +6,8 @@ impl Config {
     /// The first setting that differs in `new` and takes effect only at a restart; `None` when a reload can
     /// do it all.
     ///
-    /// Sockets, worker threads, the TLS layer and the gate in the kernel are built once, so that a reload never drops a
-    /// connection.
+    /// Sockets, worker threads, the TLS layer and the gate in the kernel are built once, so that a reload
+    /// never drops a connection.
     ///
     /// ```
     /// use flashweir_config::Config;

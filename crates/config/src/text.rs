@@ -16,7 +16,8 @@ pub struct DurationText(pub Duration);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SizeText(pub usize);
 
-/// A rate in bits a second written as a whole number and a unit, as tc(8) writes it: `kbit`, `mbit` or `gbit` (powers of ten).
+/// A rate in bits a second written as a whole number and a unit, as tc(8) writes it: `kbit`, `mbit` or `gbit`
+/// (powers of ten).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RateText(pub u64);
 

@@ -1,8 +1,9 @@
 //! States of the copies of a command: they run, start, stop or wait. No process is touched here.
 //!
-//! The first copies run, as many as are wanted: a copy keeps its port for life, and the last are the first to go. A copy that ends by itself
-//! waits before it is started again, 1 s at first and twice as long each time up to [`BACK_OFF_MAX`]; one that served for
-//! [`STABLE_AFTER`] begins again at 1 s. One that does not serve in time is killed, and has crashed.
+//! The first copies run, as many as are wanted: a copy keeps its port for life, and the last are the first to
+//! go. A copy that ends by itself waits before it is started again, 1 s at first and twice as long each time
+//! up to [`BACK_OFF_MAX`]; one that served for [`STABLE_AFTER`] begins again at 1 s. One that does not serve
+//! in time is killed, and has crashed.
 
 use crate::config::CopySettings;
 use flashweir_core::{Duration, Instant};
@@ -154,7 +155,8 @@ impl Copies {
         Some(now.saturating_since(since))
     }
 
-    /// A process has ended, or could not be started. Returns how long it is waited before the next start, if it has crashed.
+    /// A process has ended, or could not be started. Returns how long it is waited before the next start, if
+    /// it has crashed.
     pub fn ended(&mut self, copy: usize, now: Instant) -> Option<Duration> {
         let copy = &mut self.copies[copy];
         match copy.state {

@@ -10,7 +10,8 @@ use serde_json::Value;
 pub struct Reading {
     /// Unique offered; of a service that is read by its name, offered.
     pub offered: u64,
-    /// Unique offered and offered of the whole gateway, where the service's own retries are not counted separately.
+    /// Unique offered and offered of the whole gateway, where the service's own retries are not counted
+    /// separately.
     pub whole: Option<(u64, u64)>,
     /// Admitted.
     pub admitted: u64,
@@ -23,8 +24,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads the counts of all requests of a gateway, or of those to one of its services, from `/status`; none if it is not a gateway's,
-    /// or has no such service.
+    /// Reads the counts of all requests of a gateway, or of those to one of its services, from `/status`;
+    /// none if it is not a gateway's, or has no such service.
     #[must_use]
     pub fn of(status: &Value, service: Option<&str>) -> Option<Self> {
         let services = status.get("services").and_then(Value::as_array);
@@ -60,8 +61,9 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// The counts since the reading before, for a sample of this length; none of the first one, and of one after the gateway's restart.
-    /// Where the gateway was not heard for longer, its counts are scaled down to the sample's.
+    /// The counts since the reading before, for a sample of this length; none of the first one, and of one
+    /// after the gateway's restart. Where the gateway was not heard for longer, its counts are scaled down to
+    /// the sample's.
     ///
     /// A copy's time for one request is copies over capacity, where [`ServiceTimes`] takes it.
     pub fn sample(

@@ -3,7 +3,8 @@
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::Moments;
 
-/// While requests are refused the gateway measures its capacity again within two seconds; a fresh server's share grows meanwhile.
+/// While requests are refused the gateway measures its capacity again within two seconds; a fresh server's
+/// share grows meanwhile.
 const MEASURED_AFTER: Duration = Duration::from_secs(5);
 /// In calm it learns from a few requests at a time only: the number of servers has to be the same for longer.
 const ESTIMATED_AFTER: Duration = Duration::from_secs(20);
@@ -12,8 +13,8 @@ const REFUSED_MIN: f64 = 0.01;
 
 /// Turns a capacity into the time of one server for one request.
 ///
-/// A capacity measured while the gateway refuses counts for each request admitted. One estimated in calm can be three times too
-/// high, so it counts as one request, and no more once a capacity was measured.
+/// A capacity measured while the gateway refuses counts for each request admitted. One estimated in calm can
+/// be three times too high, so it counts as one request, and no more once a capacity was measured.
 #[derive(Debug, Default)]
 pub struct ServiceTimes {
     /// Number of servers that serve, and since when.
@@ -39,8 +40,8 @@ impl ServiceTimes {
         }
     }
 
-    /// The service time of one server that a capacity implies, read after an interval with these counts of requests; none where it
-    /// implies none.
+    /// The service time of one server that a capacity implies, read after an interval with these counts of
+    /// requests; none where it implies none.
     pub fn known(
         &mut self,
         now: Instant,
@@ -60,7 +61,8 @@ impl ServiceTimes {
 }
 
 impl ServiceTime {
-    /// Of an interval with this count of admitted requests. Nothing is known of the variation here: that of exponential times.
+    /// Of an interval with this count of admitted requests. Nothing is known of the variation here: that of
+    /// exponential times.
     #[must_use]
     pub fn moments(self, admitted: u64) -> Moments {
         let count = if self.is_measured { admitted } else { admitted.min(1) };
@@ -74,7 +76,8 @@ mod tests {
     use super::*;
 
     /// Goal: an order in a crowd rests on what was measured in it, not on the calm before. It failed when estimates in calm counted for
-    /// each request: a crowd of four times the capacity then got its servers one after the other, for half a minute.
+    /// each request: a crowd of four times the capacity then got its servers one after the other, for half a
+    /// minute.
     #[test]
     fn what_is_measured_in_a_crowd_outweighs_what_was_estimated_before() {
         let mut times = ServiceTimes::default();

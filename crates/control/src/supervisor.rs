@@ -47,7 +47,8 @@ impl Supervisor {
         PoolState { start_ups: std::mem::take(&mut self.start_ups), ..self.state() }
     }
 
-    /// Sees who has ended and who serves, and does what is to be done. Takes as long as the slowest health check.
+    /// Sees who has ended and who serves, and does what is to be done. Takes as long as the slowest health
+    /// check.
     pub(crate) async fn step(&mut self, now: Instant) {
         self.reap(now);
         for place in self.answering().await {

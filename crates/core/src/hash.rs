@@ -34,8 +34,8 @@ impl Hasher64 {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input changes about half of the output's.
-/// One to one and without a key: not for what clients choose. A few integer operations.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit of the input changes about half of the
+/// output's. One to one and without a key: not for what clients choose. A few integer operations.
 #[must_use]
 pub const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

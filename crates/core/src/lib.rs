@@ -1,4 +1,5 @@
-//! Types that every crate shares: time, rates, ids, verdicts, randomness, hashing, estimators and every named bound.
+//! Types that every crate shares: time, rates, ids, verdicts, randomness, hashing, estimators and every named
+//! bound.
 //!
 //! Nothing here reads a clock, allocates on a request's path or knows a socket; time and randomness are
 //! arguments everywhere (`no_std` keeps it that way).

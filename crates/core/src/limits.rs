@@ -4,8 +4,8 @@
 pub const HOT_SPOT_ENTRIES: usize = 64;
 /// Hot-spots limited at once: each holds more than a quarter of the load, so four is all there can be.
 pub const HOT_SPOTS_LIMITED: usize = 4;
-/// Distinct latencies of one sample, by latency class and bucket (12 bytes each); further ones are counted without
-/// their class, which takes no more than [`LATENCY_CELLS_UNCLASSED`].
+/// Distinct latencies of one sample, by latency class and bucket (12 bytes each); further ones are counted
+/// without their class, which takes no more than [`LATENCY_CELLS_UNCLASSED`].
 pub const LATENCY_CELLS: usize = 4_096;
 /// Distinct latencies without a class in one sample: the number of buckets.
 pub const LATENCY_CELLS_UNCLASSED: usize = 960;
@@ -15,7 +15,8 @@ pub const RATE_CELLS: usize = 960;
 pub const CELLS_PER_WINDOW: usize = 131_072;
 /// Slots of the table that recognises a person's retry after a refusal (16 bytes each).
 pub const REFUSED_ATTEMPTS: usize = 65_536;
-/// URL classes, each with a separate latency reference; URLs fall into them by hash, so several may share one.
+/// URL classes, each with a separate latency reference; URLs fall into them by hash, so several may share
+/// one.
 pub const URL_CLASSES: usize = 1_024;
 /// Decisions each worker remembers for `flashweir explain`.
 pub const DECISIONS_REMEMBERED: usize = 16_384;
@@ -49,7 +50,8 @@ pub const LOAD_LIST_BYTES: u64 = 512 << 20;
 pub const LOAD_BODY_BYTES: u64 = 64 << 20;
 /// Text of a file that describes classes, bytes.
 pub const LOAD_CLASSES_FILE_BYTES: u64 = 1 << 20;
-/// People of one thread of the load tool who are thinking or wait to try again; more are counted as its own failure.
+/// People of one thread of the load tool who are thinking or wait to try again; more are counted as its own
+/// failure.
 pub const LOAD_PEOPLE_WAITING: usize = 1_000_000;
 /// Work the origin may be asked for in one request, milliseconds of processor time.
 pub const ORIGIN_WORK_MS: f64 = 60_000.0;
@@ -59,7 +61,8 @@ pub const ORIGIN_BODY_BYTES: u64 = 1 << 30;
 pub const ACCEPT_BACKLOG: i32 = 4_096;
 /// Connections beyond a bound that are still answered with a refusal, over all workers: some 30 MB of memory.
 pub const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
-/// Open files that are neither connections nor a worker's: libraries, logs, signals, files being written or read.
+/// Open files that are neither connections nor a worker's: libraries, logs, signals, files being written or
+/// read.
 pub const DESCRIPTORS_FIXED: usize = 64;
 /// Open files of each worker that are no connections: its listeners and its runtime.
 pub const DESCRIPTORS_PER_WORKER: usize = 8;
@@ -67,27 +70,34 @@ pub const DESCRIPTORS_PER_WORKER: usize = 8;
 pub const ADMIN_CONNECTIONS: usize = 64;
 /// Admin connections at once besides, which have not asked yet or ask for `/healthz` and `/readyz`.
 pub const ADMIN_PROBES: usize = 64;
-/// Entries of `X-Forwarded-For`/`Forwarded` walked from the right; a longer chain ends at the last one walked.
+/// Entries of `X-Forwarded-For`/`Forwarded` walked from the right; a longer chain ends at the last one
+/// walked.
 pub const FORWARDED_HOPS: usize = 64;
 /// Upstream addresses of one service: the balancer keeps them as bits of one word.
 pub const UPSTREAM_ADDRESSES: usize = 64;
-/// Probes of upstreams under way at once, over all services: each holds a connection until it is answered or its time is over.
+/// Probes of upstreams under way at once, over all services: each holds a connection until it is answered or
+/// its time is over.
 pub const UPSTREAM_PROBES: usize = 256;
 /// Bytes of the head of one response of an upstream; with more the client gets 502.
 pub const UPSTREAM_HEAD_BYTES: usize = 512 << 10;
-/// Bytes of interim responses (1xx) that wait for one client of HTTP/1, or that one request of HTTP/2 gets; what comes beyond is dropped and counted.
+/// Bytes of interim responses (1xx) that wait for one client of HTTP/1, or that one request of HTTP/2 gets;
+/// what comes beyond is dropped and counted.
 pub const INTERIM_RESPONSE_BYTES: usize = 16 << 10;
 /// Fields of one interim response; one with more is dropped.
 pub const INTERIM_RESPONSE_FIELDS: usize = 100;
-/// Bytes read from an upstream at once. A response whose client reads slowly holds a few times as many in memory.
+/// Bytes read from an upstream at once. A response whose client reads slowly holds a few times as many in
+/// memory.
 pub const UPSTREAM_READ_BYTES: usize = 16 << 10;
-/// Bytes of a request's head up to which it can be sent to an upstream once more: kept for each request in flight that may need it.
+/// Bytes of a request's head up to which it can be sent to an upstream once more: kept for each request in
+/// flight that may need it.
 pub const REPEATED_HEAD_BYTES: usize = 16 << 10;
 /// Bytes of one HTTP/2 response that are kept for a client that does not take them.
 pub const STREAM_SEND_BYTES: usize = 64 << 10;
-/// Bytes a second that a client must take of a response while it is waited for: a fifth of what the slowest mobile links have.
+/// Bytes a second that a client must take of a response while it is waited for: a fifth of what the slowest
+/// mobile links have.
 pub const READER_RATE_MIN: u64 = 512;
-/// Bytes of a request's body that must be here before an upstream connection is taken; a smaller body must be here whole.
+/// Bytes of a request's body that must be here before an upstream connection is taken; a smaller body must be
+/// here whole.
 pub const UPLOAD_FIRST_PART_BYTES: usize = 64 << 10;
 /// Bodies, or first parts, that one worker waits for at once; then the slowest is answered 408.
 pub const UPLOADS_GATHERED: usize = 4_096;
@@ -95,7 +105,8 @@ pub const UPLOADS_GATHERED: usize = 4_096;
 pub const UPLOADS_GATHERED_PER_CLIENT: usize = 512;
 /// Bytes of those, in one worker.
 pub const UPLOADS_GATHERED_BYTES: usize = 32 << 20;
-/// Uploads that are waited for may hold this part (1/n) of the connections to a service's upstreams; then the slowest is cut.
+/// Uploads that are waited for may hold this part (1/n) of the connections to a service's upstreams; then the
+/// slowest is cut.
 pub const UPLOADS_POOL_PARTS: usize = 2;
 /// Of those, the part (1/n) that one client may hold.
 pub const UPLOADS_CLIENT_PARTS: usize = 4;
@@ -115,7 +126,8 @@ pub const RECORDED_TEXT_BYTES: usize = 512 << 20;
 pub const RECORDED_PATH_BYTES: usize = 8_192;
 /// Method of a recorded request, bytes: the longest registered one has 17.
 pub const RECORDED_METHOD_BYTES: usize = 32;
-/// Time from the first to the last request of a recorded log, seconds: ten years. A stamp beyond it is garbage.
+/// Time from the first to the last request of a recorded log, seconds: ten years. A stamp beyond it is
+/// garbage.
 pub const RECORDED_SPAN_S: u32 = 315_360_000;
 /// Lines of a recorded log, those that are left out or do not parse included.
 pub const LOG_LINES: u64 = 200_000_000;
@@ -123,14 +135,16 @@ pub const LOG_LINES: u64 = 200_000_000;
 pub const LOG_LINE_BYTES: usize = 65_536;
 /// Bytes skipped in search of the end of a line that is too long; a longer line is no log.
 pub const LOG_LINE_SKIPPED_BYTES: u64 = 64 << 20;
-/// A step back in the times of a recorded log, seconds, that is put in order rather than counted as a fault, and the longest
-/// time that a request is believed to have taken: a long download. A clock that is set wrong is further off.
+/// A step back in the times of a recorded log, seconds, that is put in order rather than counted as a fault,
+/// and the longest time that a request is believed to have taken: a long download. A clock that is set wrong
+/// is further off.
 pub const LOG_REORDERED_S: u64 = 3_600;
 /// Columns of a recorded log in the W3C's extended format; the vendors' have at most 33.
 pub const LOG_COLUMNS: usize = 256;
 /// Variables and texts in the pattern of a recorded log.
 pub const LOG_PATTERN_PARTS: usize = 64;
-/// Window of a recorded log that zstd compressed, bytes: what `zstd --ultra -22` uses, and its own bound for decompression.
+/// Window of a recorded log that zstd compressed, bytes: what `zstd --ultra -22` uses, and its own bound for
+/// decompression.
 pub const LOG_ZSTD_WINDOW_BYTES: u64 = 128 << 20;
 /// Problems of each kind in a recorded log that are kept to be shown; the rest is only counted.
 pub const LOG_PROBLEMS_SHOWN: usize = 5;
@@ -138,7 +152,8 @@ pub const LOG_PROBLEMS_SHOWN: usize = 5;
 pub const LOG_SNIPPET_CHARACTERS: usize = 80;
 /// Sessions of a self-similar arrival process under way at once, on average (mean rate times gap).
 pub const SELF_SIMILAR_ACTIVE_MEAN: f64 = 524_288.0;
-/// The same at most (16 bytes each): twice the mean allowed, which a Poisson number of that mean never reaches.
+/// The same at most (16 bytes each): twice the mean allowed, which a Poisson number of that mean never
+/// reaches.
 pub const SELF_SIMILAR_ACTIVE: usize = 1_048_576;
 /// Workers of the arrival processes that pace each worker by itself (16 bytes each).
 pub const PACED_WORKERS: u32 = 1_048_576;
@@ -166,7 +181,8 @@ pub const LOAD_RESULTS_MERGED: usize = 1_024;
 pub const AQM_CACHED_FLOWS: usize = 65_536;
 /// Events of one simulation that wait to happen (32 bytes each).
 pub const SIM_EVENTS: usize = 8_000_000;
-/// People present in one request-level simulation (about 270 bytes each), and tries on their way (100 bytes each).
+/// People present in one request-level simulation (about 270 bytes each), and tries on their way (100 bytes
+/// each).
 pub const SIM_PEOPLE: usize = 1_000_000;
 /// Bins of a request-level simulation's series, all classes together (about 150 bytes each).
 pub const SIM_SERIES_BINS: usize = 1_000_000;
@@ -194,8 +210,8 @@ pub const SIM_FLOWS: usize = 1_000_000;
 pub const SIM_SOURCES: usize = 65_536;
 /// Packets waiting or on a wire in one simulated network (40 bytes each).
 pub const SIM_PACKETS: usize = 16_000_000;
-/// Clients of one request-level simulation over packets, counted once for each class that sits at them (about 1 kB
-/// each). To find the way of one takes a look at all of them: 20,000 take a few seconds.
+/// Clients of one request-level simulation over packets, counted once for each class that sits at them (about
+/// 1 kB each). To find the way of one takes a look at all of them: 20,000 take a few seconds.
 pub const SIM_CLIENTS: usize = 20_000;
 /// Long transfers of one request-level simulation over packets.
 pub const SIM_TRANSFERS: usize = 1_024;
@@ -211,7 +227,8 @@ pub const SCENARIO_LINKS: usize = 1_024;
 pub const SCENARIO_SEEDS: u32 = 100_000;
 /// Memory that the runs of one scenario keep for its report, all seeds together, bytes.
 pub const SCENARIO_MEMORY_BYTES: u64 = 2 << 30;
-/// Requests one gate holds at once while they wait for room at the origin (about 40 bytes each besides what is kept).
+/// Requests one gate holds at once while they wait for room at the origin (about 40 bytes each besides what
+/// is kept).
 pub const REQUESTS_HELD: usize = 16_384;
 /// The most requests the sentry ever lets be in flight to one service at once.
 pub const SENTRY_IN_FLIGHT: u32 = 65_536;
@@ -219,21 +236,25 @@ pub const SENTRY_IN_FLIGHT: u32 = 65_536;
 pub const CANDIDATE_REQUESTS: usize = 65_536;
 /// Classes of one service's policy: each has a queue in every worker and is walked at every decision.
 pub const CLASSES: usize = 16;
-/// Lanes among which the waiting clients of one class share room, in each gate; further clients share lanes by hash.
-pub const CLIENT_LANES: usize = 64;
-/// Lanes in which the time is counted that a service's clients have had at its origin, in each worker; further clients share lanes
+/// Lanes among which the waiting clients of one class share room, in each gate; further clients share lanes
 /// by hash.
+pub const CLIENT_LANES: usize = 64;
+/// Lanes in which the time is counted that a service's clients have had at its origin, in each worker;
+/// further clients share lanes by hash.
 pub const SHARE_LANES: usize = 1_024;
-/// Heavy claimants that fairness counts separately by each sign, for each service and worker (16 bytes each); lighter ones make room.
+/// Heavy claimants that fairness counts separately by each sign, for each service and worker (16 bytes each);
+/// lighter ones make room.
 pub const FAIRNESS_CLAIMS: usize = 1_024;
-/// Clients of which fairness remembers whether they behave like people, in all (8 bytes each); a person makes no room for others.
+/// Clients of which fairness remembers whether they behave like people, in all (8 bytes each); a person makes
+/// no room for others.
 pub const PEOPLE_KNOWN: usize = 65_536;
-/// Sources of refused requests of which is remembered how often they come before their `Retry-After` is over, in all (32 bytes each); the one that
-/// keeps to it best makes room.
+/// Sources of refused requests of which is remembered how often they come before their `Retry-After` is over,
+/// in all (32 bytes each); the one that keeps to it best makes room.
 pub const IMPATIENT_TRACKED: usize = 8_192;
 /// Sources from which people come, in all (8 bytes each); the one longest without makes room.
 pub const SOURCES_OF_PEOPLE: usize = 32_768;
-/// Sources whose new connections are closed at once because their clients ignore `Retry-After`; further ones are not.
+/// Sources whose new connections are closed at once because their clients ignore `Retry-After`; further ones
+/// are not.
 pub const IMPATIENT_LISTED: usize = 4_096;
 /// Bytes of each file that fairness reads: ranges of verified crawlers, autonomous systems.
 pub const FAIRNESS_FILE_BYTES: u64 = 64 << 20;
@@ -251,7 +272,8 @@ pub const API_KEY_BYTES: usize = 1_024;
 pub const API_KEYS_FILE_BYTES: u64 = 16 << 20;
 /// Hosts longer than a domain name can be (RFC 1035: 253 characters) are distinguished by their beginning.
 pub const HOST_BYTES: usize = 255;
-/// Classes, of all services, with separate metrics (about 12 KB each in every worker); all further ones share the last.
+/// Classes, of all services, with separate metrics (about 12 KB each in every worker); all further ones share
+/// the last.
 pub const CLASS_SLOTS: usize = 64;
 /// Fields of one response in which an upstream reports its load, bytes; more are ignored.
 pub const LOAD_REPORT_BYTES: usize = 4_096;
@@ -263,7 +285,8 @@ pub const KERNEL_SERVICES: usize = 64;
 pub const KERNEL_ENDPOINTS: usize = 256;
 /// Networks that the gate in the kernel prefers.
 pub const KERNEL_PREFERRED_NETWORKS: usize = 4_096;
-/// Tiers of a service's plan in the kernel, one for each rank: a power of two, so that the program bounds a rank by a mask.
+/// Tiers of a service's plan in the kernel, one for each rank: a power of two, so that the program bounds a
+/// rank by a mask.
 pub const KERNEL_TIERS: usize = 8;
 /// Networks whose new connections have a rank in the kernel.
 pub const KERNEL_TIER_NETWORKS: usize = 4_096;
@@ -275,26 +298,29 @@ pub const KERNEL_PURGED_SOURCES: usize = 65_536;
 pub const KERNEL_INTERFACES: usize = 16;
 /// Ports on which protected servers speak TLS.
 pub const KERNEL_TLS_PORTS: usize = 64;
-/// Flows that the observer in the kernel may be given room for (about 160 bytes each, all of it taken at once).
+/// Flows that the observer in the kernel may be given room for (about 160 bytes each, all of it taken at
+/// once).
 pub const KERNEL_FLOWS: u32 = 1_048_576;
 /// The same, unless configured: about 20 MB. The flow longest without a packet goes first.
 pub const KERNEL_FLOWS_DEFAULT: u32 = 131_072;
-/// Destinations whose new connections the observer in the kernel counts separately between two readings (40 bytes each).
+/// Destinations whose new connections the observer in the kernel counts separately between two readings (40
+/// bytes each).
 pub const KERNEL_DESTINATIONS: usize = 512;
-/// Flows of one period whose bytes the classifier of a link counts (25 bytes each, twice); a power of two times eight. One that
-/// sends more than an eighth of what its set of eight sends is never left out.
+/// Flows of one period whose bytes the classifier of a link counts (25 bytes each, twice); a power of two
+/// times eight. One that sends more than an eighth of what its set of eight sends is never left out.
 pub const LINK_FLOWS: usize = 4_096;
 /// Heavy flows that the status of a link lists.
 pub const LINK_FLOWS_LISTED: usize = 16;
-/// Decisions a router remembers, to tell why something was refused (about 300 bytes each): a quarter of an hour at one a
-/// second.
+/// Decisions a router remembers, to tell why something was refused (about 300 bytes each): a quarter of an
+/// hour at one a second.
 pub const ROUTER_PLANS_REMEMBERED: usize = 1_024;
-/// Records of planners' samples and plans that wait to be written to a recording; further ones are lost, and counted.
+/// Records of planners' samples and plans that wait to be written to a recording; further ones are lost, and
+/// counted.
 pub const RECORDS_QUEUED: usize = 1_024;
 /// Bytes of one segment of a recording, nearly; then the next one is begun.
 pub const RECORDING_SEGMENT_BYTES: u64 = 20 << 20;
-/// Bytes of the contents of one frame of a recording, unpacked: what is packed may claim to be anything. A frame is written at
-/// 64 KiB, and one record is far below the rest.
+/// Bytes of the contents of one frame of a recording, unpacked: what is packed may claim to be anything. A
+/// frame is written at 64 KiB, and one record is far below the rest.
 pub const RECORDING_FRAME_BYTES: usize = 8 << 20;
 /// Segments of a recording that are kept besides the one being written; the oldest are removed.
 pub const RECORDING_SEGMENTS: u64 = 24;
@@ -314,45 +340,53 @@ pub const PROVISIONED_SERVERS: u32 = 1_000_000;
 pub const SEASON_BINS: usize = 288;
 /// Seasons in which demand is remembered: two weeks of days.
 pub const SEASONS_REMEMBERED: usize = 14;
-/// Intervals between plans of which demand is counted separately (about 300 bytes each for 16 classes); older ones are forgotten.
+/// Intervals between plans of which demand is counted separately (about 300 bytes each for 16 classes); older
+/// ones are forgotten.
 pub const DEMAND_INTERVALS: usize = 64;
 /// Numbers of servers that an application needed lately and that a release has to respect (16 bytes each).
 pub const RELEASE_ENTRIES: usize = 256;
 /// Gateways that share one limit (about 100 bytes each at the leader).
 pub const GATEWAYS: usize = 4_096;
-/// Bytes of a report or a broadcast between gateways: some 100 services, or shares of all [`GATEWAYS`] for ten.
+/// Bytes of a report or a broadcast between gateways: some 100 services, or shares of all [`GATEWAYS`] for
+/// ten.
 pub const CLUSTER_MESSAGE_BYTES: usize = 1 << 20;
 /// Servers over which one redirector spreads requests (about 100 bytes each).
 pub const REPLICA_SERVERS: usize = 256;
-/// Documents that one redirector knows (about 100 bytes each, and 10 for each copy); requests for further ones go to the home
-/// server.
+/// Documents that one redirector knows (about 100 bytes each, and 10 for each copy); requests for further
+/// ones go to the home server.
 pub const REPLICA_DOCUMENTS: usize = 65_536;
 /// Copies that one round of placement creates; the rest waits for the next round.
 pub const PLACEMENTS_PER_ROUND: usize = 1_024;
 /// Redirectors among which documents are divided.
 pub const REDIRECTORS: usize = 256;
-/// Documents that one worker of a redirector or replica counts between two samples (about 300 bytes each); requests for further ones are
-/// routed and not counted.
+/// Documents that one worker of a redirector or replica counts between two samples (about 300 bytes each);
+/// requests for further ones are routed and not counted.
 pub const REPLICATION_COUNTED: usize = 4_096;
-/// Bytes of a document's name (host and target) that are kept for reports and `/status`; one with a longer name is counted without it.
+/// Bytes of a document's name (host and target) that are kept for reports and `/status`; one with a longer
+/// name is counted without it.
 pub const REPLICATION_NAME_BYTES: usize = 512;
 /// Documents of one report of a replica, the most wanted first.
 pub const REPORT_DOCUMENTS: usize = 64;
 /// Bytes of a replica's report, and of the answer to it.
 pub const REPORT_BYTES: usize = 128 << 10;
-/// Orders (purges, documents to be fetched again) that wait for a replica's next report; the oldest go when it does not come.
+/// Orders (purges, documents to be fetched again) that wait for a replica's next report; the oldest go when
+/// it does not come.
 pub const REPLICA_ORDERS: usize = 256;
 /// Changes of placement that `/status` remembers.
 pub const PLACEMENT_EVENTS: usize = 64;
 /// Plans of a ladder, each 100 ms, over which it remembers what came and was completed (32 bytes each).
 pub const LADDER_GROWTH_TICKS: usize = 32;
-/// Senders that an overloaded node distinguishes when it divides its rate (about 200 bytes each); further ones share an entry.
+/// Senders that an overloaded node distinguishes when it divides its rate (about 200 bytes each); further
+/// ones share an entry.
 pub const FEEDBACK_SENDERS: usize = 4_096;
-/// Nodes in front that one service distinguishes, those of all workers together; further ones are asked for nothing.
+/// Nodes in front that one service distinguishes, those of all workers together; further ones are asked for
+/// nothing.
 pub const FEEDBACK_NODES: usize = FEEDBACK_SENDERS + 1;
-/// Datagrams of upstreams that wait for one service's planner, which looks every 20 ms; further ones are dropped.
+/// Datagrams of upstreams that wait for one service's planner, which looks every 20 ms; further ones are
+/// dropped.
 pub const FEEDBACK_DATAGRAMS: usize = 64;
-/// Datagrams that one service sends to quiet nodes in front in one refresh of 100 ms; further nodes get theirs with the next ones.
+/// Datagrams that one service sends to quiet nodes in front in one refresh of 100 ms; further nodes get
+/// theirs with the next ones.
 pub const FEEDBACK_DATAGRAMS_SENT: usize = 64;
 /// Traces whose first call a sender remembers for each node, 40 bytes each.
 pub const CALLER_TRACES: usize = 4_096;
@@ -366,11 +400,14 @@ pub const EGRESS_CONNECTIONS: usize = 4_096;
 pub const EGRESS_REPLAY_BYTES: usize = 64 << 10;
 /// Requests that may wait at one sender for one node.
 pub const GAPPING_QUEUE: usize = 4_096;
-/// Processes that an agent takes for a service's: the one it was given and its descendants, or those of the control group.
+/// Processes that an agent takes for a service's: the one it was given and its descendants, or those of the
+/// control group.
 pub const AGENT_PROCESSES: usize = 128;
-/// Threads of those that an agent looks at, the first of each process first: each costs 10 µs at each reading.
+/// Threads of those that an agent looks at, the first of each process first: each costs 10 µs at each
+/// reading.
 pub const AGENT_THREADS: usize = 128;
-/// Bytes of `/proc/net/tcp` and of `/proc/net/tcp6` that an agent reads, line by line: 110,000 sockets; those that listen come first.
+/// Bytes of `/proc/net/tcp` and of `/proc/net/tcp6` that an agent reads, line by line: 110,000 sockets; those
+/// that listen come first.
 pub const AGENT_SOCKET_BYTES: u64 = 16 << 20;
 /// Bytes of any other file that an agent reads.
 pub const AGENT_FILE_BYTES: usize = 64 << 10;
@@ -384,14 +421,16 @@ pub const CACHE_VARIANTS: usize = 8;
 pub const CACHE_MARKS: usize = 4_096;
 /// Tags of one response by which it can be purged; one with more is not stored.
 pub const CACHE_TAGS: usize = 128;
-/// Fetches for others of one document at once by requests with fields by which an origin may choose its response; further ones go to
-/// the origin by themselves.
+/// Fetches for others of one document at once by requests with fields by which an origin may choose its
+/// response; further ones go to the origin by themselves.
 pub const CACHE_FLIGHTS: usize = 16;
-/// Requests of the whole gateway that wait for a response that another one fetches; further ones go to the origin by themselves.
+/// Requests of the whole gateway that wait for a response that another one fetches; further ones go to the
+/// origin by themselves.
 pub const CACHE_WAITERS: usize = 16_384;
 /// Stale documents that one worker fetches again at once while they are in use.
 pub const CACHE_REFRESHES: usize = 64;
 /// Custom resources `OverloadPolicy` that one controller follows: the oldest.
 pub const KUBERNETES_POLICIES: usize = 256;
-/// Replicas of one workload that were ordered and are not ready yet whose start is timed; further ones are not timed.
+/// Replicas of one workload that were ordered and are not ready yet whose start is timed; further ones are
+/// not timed.
 pub const KUBERNETES_ORDERS: usize = 4_096;

@@ -3,7 +3,8 @@
 /// The resource that work waits for. An agent beside the service finds it; the verdict names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shortage {
-    /// Nothing of the machine's. If requests wait all the same, they wait for a lock, a database, or another service.
+    /// Nothing of the machine's. If requests wait all the same, they wait for a lock, a database, or another
+    /// service.
     #[default]
     Nothing,
     /// Processor time: all that may be used is used, or the one thread that does the work is always busy.

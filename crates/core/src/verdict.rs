@@ -1,4 +1,5 @@
-//! The answer of a gate and its reason: one enum, never strings, for the metric label, the log and the header.
+//! The answer of a gate and its reason: one enum, never strings, for the metric label, the log and the
+//! header.
 
 use core::fmt;
 use core::time::Duration;
@@ -37,7 +38,8 @@ pub enum Reason {
     ConnectionsPerClient,
     /// The gateway is shutting down and takes no new work.
     Draining,
-    /// The origin has as many requests in flight as it can serve, and as many wait as can still be answered in time.
+    /// The origin has as many requests in flight as it can serve, and as many wait as can still be answered
+    /// in time.
     Capacity,
     /// It waited until it could no longer be answered in time.
     Deadline,
@@ -135,8 +137,8 @@ impl Reason {
         }
     }
 
-    /// HTTP status: 503 when the service is short, 429 when this client is over its own share (RFC 6585 §4), 504 when the time that
-    /// the caller set is over.
+    /// HTTP status: 503 when the service is short, 429 when this client is over its own share (RFC 6585 §4),
+    /// 504 when the time that the caller set is over.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {

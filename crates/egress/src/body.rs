@@ -35,8 +35,8 @@ pub(crate) type AnswerBody = WatchedBody<UpstreamBody<RequestBody>>;
 pub(crate) type BodyError = Box<dyn StdError + Send + Sync>;
 
 impl RequestBody {
-    /// Keeps a body of known, small length; another one goes as it comes, and cannot be sent again. In HTTP/2, trailers may follow a
-    /// body of any length, so that only none at all is kept.
+    /// Keeps a body of known, small length; another one goes as it comes, and cannot be sent again. In
+    /// HTTP/2, trailers may follow a body of any length, so that only none at all is kept.
     ///
     /// # Errors
     /// Errors of the process's connection.

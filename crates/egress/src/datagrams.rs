@@ -1,7 +1,8 @@
 //! Feedback over UDP, for paths on which few responses come: the same message, outside of a response.
 //!
-//! [`Datagram`] says how one looks. One that names another sender, or a node that is not known, is counted and dropped. The next refresh
-//! repeats a lost one. Cost: one HMAC for each datagram that names a known node.
+//! [`Datagram`] says how one looks. One that names another sender, or a node that is not known, is counted
+//! and dropped. The next refresh repeats a lost one. Cost: one HMAC for each datagram that names a known
+//! node.
 
 use crate::target::Target;
 use flashweir_client::{DATAGRAM_BYTES, Datagram};

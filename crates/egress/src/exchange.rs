@@ -1,4 +1,5 @@
-//! Sends one request within deadline, limit and budget, and tries again where that may help and costs no more than allowed.
+//! Sends one request within deadline, limit and budget, and tries again where that may help and costs no more
+//! than allowed.
 //!
 //! | what came | tried again, within the budget |
 //! |---|---|
@@ -89,7 +90,8 @@ impl Exchange<'_> {
         Err(self.failed(UpstreamErrorKind::NoUpstream))
     }
 
-    /// One attempt, and a second one on another server if the first takes long. The first answer counts; the other attempt is cut.
+    /// One attempt, and a second one on another server if the first takes long. The first answer counts; the
+    /// other attempt is cut.
     async fn hedged(
         &self,
         endpoint: &Rc<Endpoint>,

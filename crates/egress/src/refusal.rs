@@ -1,6 +1,7 @@
 //! Answers of our own: quick and honest. Status, `Retry-After`, and one field that says whose limit it was.
 //!
-//! `Flashweir-Egress: limit; target="api"; node="api@10.0.0.5:80"; rate=12.500; age_ms=80` (an Item of RFC 9651 with parameters).
+//! `Flashweir-Egress: limit; target="api"; node="api@10.0.0.5:80"; rate=12.500; age_ms=80` (an Item of RFC
+//! 9651 with parameters).
 
 use crate::body::Body;
 use crate::target::Endpoint;

@@ -63,7 +63,8 @@ impl Target {
         })
     }
 
-    /// These servers from now on. Those that stay keep their state; requests under way to those that go are not cut.
+    /// These servers from now on. Those that stay keep their state; requests under way to those that go are
+    /// not cut.
     ///
     /// # Errors
     /// As [`UpstreamShared::pinned`]; nothing is expected, for the settings were checked at the start.
@@ -122,8 +123,9 @@ impl Target {
         self.keys.replace(keys);
     }
 
-    /// The server for a request of this rank, one that was not tried where there is one. First a silent one whose trial is due, then the
-    /// less busy of two that would send it at once, then the less busy of two that would not. None where there are none.
+    /// The server for a request of this rank, one that was not tried where there is one. First a silent one
+    /// whose trial is due, then the less busy of two that would send it at once, then the less busy of two
+    /// that would not. None where there are none.
     pub(crate) fn choose(&self, rank: u8, tried: &[SocketAddr]) -> Option<Rc<Endpoint>> {
         let endpoints = self.endpoints.borrow();
         if let [only] = &endpoints[..] {

@@ -1,9 +1,10 @@
 //! Messages of the overloaded node: their content, their receivers, and how often they are renewed.
 //!
-//! [`Advertiser::refresh`] is called every 100 ms or so with what the ladder asks for; it divides the rate and gives every
-//! sender's message a new sequence number. A field is made when a response needs it, so a sender that is silent costs nothing.
-//! Without a limit no field is sent: with no overload, feedback is invisible. After a limit has ended, releases are sent for one
-//! time to live, so that a sender which missed the first ones need not wait for its limit to expire.
+//! [`Advertiser::refresh`] is called every 100 ms or so with what the ladder asks for; it divides the rate
+//! and gives every sender's message a new sequence number. A field is made when a response needs it, so a
+//! sender that is silent costs nothing. Without a limit no field is sent: with no overload, feedback is
+//! invisible. After a limit has ended, releases are sent for one time to live, so that a sender which missed
+//! the first ones need not wait for its limit to expire.
 
 use crate::senders::{Judged, SenderSlot, Senders};
 use crate::{Feedback, Field, FieldError, KeyRing, Mac};
@@ -34,7 +35,8 @@ pub struct Advertiser<M> {
 }
 
 impl<M: Mac> Advertiser<M> {
-    /// Of a run of the node with the number `epoch`; messages are valid for `ttl`, four times the interval between refreshes or more.
+    /// Of a run of the node with the number `epoch`; messages are valid for `ttl`, four times the interval
+    /// between refreshes or more.
     ///
     /// # Errors
     /// [`FieldError::Absurd`] for a time to live out of range.
@@ -66,15 +68,16 @@ impl<M: Mac> Advertiser<M> {
         self.senders.divide(now, asks.map(|asks| asks.rate));
     }
 
-    /// The field for a datagram to this sender; none while nothing is asked, and none without keys, for a datagram without a tag is not
-    /// believed. `context` is that of [`Datagram::context`](crate::Datagram::context). Cost: one HMAC.
+    /// The field for a datagram to this sender; none while nothing is asked, and none without keys, for a
+    /// datagram without a tag is not believed. `context` is that of
+    /// [`Datagram::context`](crate::Datagram::context). Cost: one HMAC.
     pub fn datagram_field(&mut self, now: Instant, slot: SenderSlot, context: &[u8]) -> Option<Field> {
         let feedback = self.feedback(now, slot).filter(|_| !self.keys.is_empty())?;
         Field::new(&feedback, &self.keys, context).ok()
     }
 
-    /// The field for a response to this sender; none while nothing is asked. `context` is what both ends know, as with
-    /// [`Intake::new`](crate::Intake::new).
+    /// The field for a response to this sender; none while nothing is asked. `context` is what both ends
+    /// know, as with [`Intake::new`](crate::Intake::new).
     pub fn field(&mut self, now: Instant, slot: SenderSlot, context: &[u8]) -> Option<Field> {
         let feedback = self.feedback(now, slot)?;
         let keys = &self.keys;

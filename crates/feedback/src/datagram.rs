@@ -5,8 +5,9 @@
 //! :<base64>:\n
 //! ```
 //!
-//! The address is that by which the sender reaches the server, and part of what is signed: `sender>node@address:port`. So a datagram is of
-//! no use for another server of the same name, and none can be made of a response. One without a tag is never believed
+//! The address is that by which the sender reaches the server, and part of what is signed:
+//! `sender>node@address:port`. So a datagram is of no use for another server of the same name, and none can
+//! be made of a response. One without a tag is never believed
 //! ([`Intake::take_datagram`](crate::Intake::take_datagram)).
 
 use crate::field::Field;

@@ -1,9 +1,10 @@
 //! The division of one rate over senders: weighted max-min fairness (water filling).
 //!
-//! A sender that asks for less than its part gets what it asks for; what it leaves is divided among the others by weight, until
-//! every sender has what it asks for or the same rate per unit of weight as all others that do not. The rate left when all are
-//! content goes to all by weight, so that a sender may ask for more before the next division. Source: Bertsekas and Gallager,
-//! *Data Networks* §6.5.2 (max-min fairness); the paper has no division, its gap is each client's.
+//! A sender that asks for less than its part gets what it asks for; what it leaves is divided among the
+//! others by weight, until every sender has what it asks for or the same rate per unit of weight as all
+//! others that do not. The rate left when all are content goes to all by weight, so that a sender may ask for
+//! more before the next division. Source: Bertsekas and Gallager, *Data Networks* §6.5.2 (max-min fairness);
+//! the paper has no division, its gap is each client's.
 
 use alloc::vec::Vec;
 use flashweir_core::Rate;
@@ -17,9 +18,10 @@ pub struct Claim {
     pub demand: Option<Rate>,
 }
 
-/// Divides `total` into one share for each claim, in their order. The shares add up to the total but for rounding down: less than
-/// a thousandth per second each. The rate per unit of weight of those who get less than they ask for is returned; none where all
-/// are content. O(n log n); `shares` and `order` are scratch space that is kept between calls.
+/// Divides `total` into one share for each claim, in their order. The shares add up to the total but for
+/// rounding down: less than a thousandth per second each. The rate per unit of weight of those who get less
+/// than they ask for is returned; none where all are content. O(n log n); `shares` and `order` are scratch
+/// space that is kept between calls.
 pub fn divide(total: Rate, claims: &[Claim], shares: &mut Vec<Rate>, order: &mut Vec<u32>) -> Option<Rate> {
     shares.clear();
     shares.resize(claims.len(), Rate::ZERO);
@@ -89,8 +91,8 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is lost beyond rounding, no share is above the total, and no sender has more per unit of weight than one that
-        /// got less than it asked for.
+        /// Nothing is lost beyond rounding, no share is above the total, and no sender has more per unit of
+        /// weight than one that got less than it asked for.
         #[test]
         fn the_division_is_whole_and_fair(
             total in 0u64..10_000_000,

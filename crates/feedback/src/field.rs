@@ -1,4 +1,5 @@
-//! The field `Flashweir-Overload`: one Byte Sequence (RFC 9651 §3.3.5), 26 bytes without a tag and 46 with one.
+//! The field `Flashweir-Overload`: one Byte Sequence (RFC 9651 §3.3.5), 26 bytes without a tag and 46 with
+//! one.
 //!
 //! ```text
 //! byte 0      version (1) in the high half, number of the key in the low half; 0 for a message without a tag
@@ -7,7 +8,8 @@
 //! bytes 17–32 the tag, where there is a key: the first half of HMAC-SHA-256 over label, context and bytes 0–16
 //! ```
 //!
-//! The parser is strict: a field that an honest node would not have written is refused whole, with an error that says why.
+//! The parser is strict: a field that an honest node would not have written is refused whole, with an error
+//! that says why.
 //! Cost: no allocation; base64 of 33 bytes, and one tag.
 
 use crate::keys::{is_equal, tag_of};
@@ -78,7 +80,8 @@ pub enum FieldError {
 }
 
 impl Field {
-    /// Writes a message for the sender that shares `context` (both names, for instance) and the ring's first key.
+    /// Writes a message for the sender that shares `context` (both names, for instance) and the ring's first
+    /// key.
     ///
     /// # Errors
     /// [`FieldError::Absurd`] for a message that no sender would accept.

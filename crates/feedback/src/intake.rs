@@ -7,8 +7,8 @@ use flashweir_core::{Instant, Rate};
 
 /// Takes in what one upstream says, with the keys that it shares with this sender.
 ///
-/// Most responses repeat the field of the response before, byte by byte; those cost one comparison. Others are parsed and verified
-/// once. Cost: 10 ns for a repetition, about one HMAC for news (`benches/feedback`).
+/// Most responses repeat the field of the response before, byte by byte; those cost one comparison. Others
+/// are parsed and verified once. Cost: 10 ns for a repetition, about one HMAC for news (`benches/feedback`).
 #[derive(Debug)]
 pub struct Intake<M> {
     keys: KeyRing<M>,
@@ -30,14 +30,15 @@ pub enum Taken {
 }
 
 impl<M: Mac> Intake<M> {
-    /// For an upstream with which this sender shares the keys and the context (both names, for instance). Without keys,
-    /// the shell hands over only fields that came with responses of that upstream.
+    /// For an upstream with which this sender shares the keys and the context (both names, for instance).
+    /// Without keys, the shell hands over only fields that came with responses of that upstream.
     #[must_use]
     pub fn new(keys: KeyRing<M>, context: &[u8]) -> Self {
         Self { keys, context: context.to_vec(), last: None, limit: UpstreamLimit::default() }
     }
 
-    /// Takes a field's value in. `offered` is asked for only where there is news: see [`UpstreamLimit::hear`].
+    /// Takes a field's value in. `offered` is asked for only where there is news: see
+    /// [`UpstreamLimit::hear`].
     ///
     /// # Errors
     /// [`FieldError`]; then nothing has changed.
@@ -60,8 +61,8 @@ impl<M: Mac> Intake<M> {
         }
     }
 
-    /// The same for a message that came by another way than a response, which is signed for another context. Without keys none is
-    /// believed: any host can send a datagram.
+    /// The same for a message that came by another way than a response, which is signed for another context.
+    /// Without keys none is believed: any host can send a datagram.
     ///
     /// # Errors
     /// [`FieldError`], also [`FieldError::Untagged`] where there are no keys; then nothing has changed.

@@ -12,7 +12,8 @@ pub struct Feedback {
     pub epoch: u32,
     /// Rises with every refresh of one run.
     pub sequence: u32,
-    /// The class ceiling: requests of this rank and of less important ones are limited; more important ones pass.
+    /// The class ceiling: requests of this rank and of less important ones are limited; more important ones
+    /// pass.
     pub from_rank: u8,
     /// Number of onset levels that have been crossed; 0 while there is no overload.
     pub severity: u8,

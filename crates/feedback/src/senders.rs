@@ -1,17 +1,19 @@
 //! The senders to this node, their rates, and the share of the advertised rate that each sender has.
 //!
-//! A sender is known from its first request on and forgotten after [`SILENT_AFTER`]. Its demand is what it sends; while it uses
-//! most of its share it may want any amount, so its demand is unknown and it takes part in the division with its weight alone.
-//! A sender that leaves part of its share counts with what it sends, and the others get the rest. Its message names a larger share than
-//! that, so that it may rise before the next division: what such senders do not send is not kept idle for them.
+//! A sender is known from its first request on and forgotten after [`SILENT_AFTER`]. Its demand is what it
+//! sends; while it uses most of its share it may want any amount, so its demand is unknown and it takes part
+//! in the division with its weight alone. A sender that leaves part of its share counts with what it sends,
+//! and the others get the rest. Its message names a larger share than that, so that it may rise before the
+//! next division: what such senders do not send is not kept idle for them.
 //!
-//! **A sender that does not cooperate** sends more than its share. The excess is marked ([`Judged::is_over_share`]), for
-//! the ladder to discard before any cooperating sender's requests; requests within the share are treated like those of others. The test is a
-//! leaky bucket (ITU-T I.371) at [`SHARE_TOLERANCE`] times the share, with what a sender may send before it hears of a smaller share.
+//! **A sender that does not cooperate** sends more than its share. The excess is marked
+//! ([`Judged::is_over_share`]), for the ladder to discard before any cooperating sender's requests; requests
+//! within the share are treated like those of others. The test is a leaky bucket (ITU-T I.371) at
+//! [`SHARE_TOLERANCE`] times the share, with what a sender may send before it hears of a smaller share.
 //!
-//! Memory: [`limits::FEEDBACK_SENDERS`] senders of about 200 bytes. When all are taken, a further sender shares the
-//! last entry with all others of its kind: it is judged and limited with them. Cost: one hash probe for a request; O(n log n) for a
-//! division.
+//! Memory: [`limits::FEEDBACK_SENDERS`] senders of about 200 bytes. When all are taken, a further sender
+//! shares the last entry with all others of its kind: it is judged and limited with them. Cost: one hash
+//! probe for a request; O(n log n) for a division.
 
 use crate::division::{Claim, divide};
 use crate::field::Field;
@@ -21,7 +23,8 @@ use flashweir_core::{Duration, Instant, Rate, limits};
 
 /// A sender that was silent for this long takes no part in the division.
 const SILENT_AFTER: Duration = Duration::from_secs(3);
-/// A sender that uses its share is silent for this many of its requests with a probability of e⁻⁵, if it sends by chance.
+/// A sender that uses its share is silent for this many of its requests with a probability of e⁻⁵, if it
+/// sends by chance.
 const SILENT_REQUESTS: f64 = 5.0;
 /// The time over which a sender's rate is averaged.
 const AVERAGED_OVER_S: f64 = 1.0;
@@ -29,8 +32,8 @@ const AVERAGED_OVER_S: f64 = 1.0;
 const BINDS_FROM: f64 = 0.8;
 /// A sender counts as limited for this long after it last was, so that it has time to use a larger share.
 const LIMITED_FOR: Duration = Duration::from_secs(2);
-/// Grant of a sender that is not limited, relative to the rate it sends: it may rise by half before the next division. With
-/// [`BINDS_FROM`] at 0.8 a steady sender does not count as limited by it.
+/// Grant of a sender that is not limited, relative to the rate it sends: it may rise by half before the next
+/// division. With [`BINDS_FROM`] at 0.8 a steady sender does not count as limited by it.
 const HEADROOM: f64 = 1.5;
 const _: () = assert!(1.0 / HEADROOM < BINDS_FROM);
 /// Beyond that: a sender of one request a second varies by more than half of that.
@@ -116,8 +119,8 @@ impl Senders {
         }
     }
 
-    /// A request of a sender arrives. `key` is a keyed hash of what identifies the sender; `is_limited` says whether the
-    /// request's rank is one of those that are limited, or would be.
+    /// A request of a sender arrives. `key` is a keyed hash of what identifies the sender; `is_limited` says
+    /// whether the request's rank is one of those that are limited, or would be.
     pub fn hear(&mut self, now: Instant, key: u64, weight: u32, is_limited: bool) -> Judged {
         let slot = self.slot(now, key, weight);
         let sender = &mut self.senders[slot.at as usize];
@@ -149,7 +152,8 @@ impl Senders {
         for (sender, (claim, &share)) in self.senders.iter_mut().zip(self.claims.iter().zip(&self.shares)) {
             sender.share = Some(sender.headroom(claim, share, unmet));
         }
-        // Share of a further sender: no more than an equal part, nor than the rate per unit of weight of senders whose demand is unmet.
+        // Share of a further sender: no more than an equal part, nor than the rate per unit of weight of
+        // senders whose demand is unmet.
         let fair = Rate::from_milli(total.as_milli() / (self.senders.len() as u64 + 1));
         self.newcomer_share = Some(unmet.unwrap_or(fair).min(fair));
     }
@@ -276,7 +280,8 @@ impl Sender {
         expected >= SILENT_REQUESTS
     }
 
-    /// The share in the message of a sender that was given `share`: more, where it wants no more than that, but not more than the others have.
+    /// The share in the message of a sender that was given `share`: more, where it wants no more than that,
+    /// but not more than the others have.
     fn headroom(&self, claim: &Claim, share: Rate, unmet: Option<Rate>) -> Rate {
         if claim.demand.is_none_or(|demand| share < demand) {
             return share;

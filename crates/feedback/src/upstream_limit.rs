@@ -1,4 +1,5 @@
-//! The limit of one upstream as the sender keeps it: soft state that only newer messages change and that time ends.
+//! The limit of one upstream as the sender keeps it: soft state that only newer messages change and that time
+//! ends.
 //!
 //! | what arrives | what becomes of the limit |
 //! |---|---|
@@ -8,22 +9,25 @@
 //! | an earlier epoch later than that | replaced: the node's clock was set back while it was down |
 //! | nothing for the time to live | half of what is offered at once, or the limit where that is more; then 1.5 times as much each second |
 //!
-//! A replaced limit never falls below a floor: a hundredth of what is offered, and [`RATE_FLOOR`]. So a rate of 0, forged or not,
-//! leaves a probe whose response carries the truth, and the floors of all senders together stay below a node's capacity up to a
-//! hundredfold overload.
+//! A replaced limit never falls below a floor: a hundredth of what is offered, and [`RATE_FLOOR`]. So a rate
+//! of 0, forged or not, leaves a probe whose response carries the truth, and the floors of all senders
+//! together stay below a node's capacity up to a hundredfold overload.
 //!
-//! Why the opening is gentle: a limit that vanishes lets every sender's backlog go at the same moment, which brings the overload
-//! back. From half of what is offered to one and a half times of it takes 2.7 s, which is when the limit is removed. Cost: a few
-//! comparisons, one power after expiry; 80 bytes. Source: ALGORITHMS §5.2.
+//! Why the opening is gentle: a limit that vanishes lets every sender's backlog go at the same moment, which
+//! brings the overload back. From half of what is offered to one and a half times of it takes 2.7 s, which is
+//! when the limit is removed. Cost: a few comparisons, one power after expiry; 80 bytes. Source: ALGORITHMS
+//! §5.2.
 
 use crate::Feedback;
 use flashweir_core::{Duration, Instant, Rate};
 
-/// No limit is applied below this rate: one request in ten seconds finds out whether the node still asks for it.
+/// No limit is applied below this rate: one request in ten seconds finds out whether the node still asks for
+/// it.
 pub const RATE_FLOOR: Rate = Rate::from_milli(100);
 /// The part of what is offered below which no limit is applied: see the module.
 const FLOOR_PART: u64 = 100;
-/// A node that restarts with an earlier epoch is believed after this much silence: by then any limit it had set is over.
+/// A node that restarts with an earlier epoch is believed after this much silence: by then any limit it had
+/// set is over.
 const EPOCH_MEMORY: Duration = Duration::from_secs(20);
 /// Factor by which an expired limit grows in a second.
 const GROWTH_PER_S: f64 = 1.5;

@@ -8,7 +8,8 @@ use http::{Request, request};
 use std::hint::black_box;
 use std::net::IpAddr;
 
-/// One rule of each kind but API keys, none of which holds for [`head`]: the request is asked about everything.
+/// One rule of each kind but API keys, none of which holds for [`head`]: the request is asked about
+/// everything.
 const CLASSES: &str = "
 [[class]]
 name = 'checkout'

@@ -1,7 +1,10 @@
-//! Takes connections from the kernel, and decides how each is served: fully, with refusals only, or not at all.
+//! Takes connections from the kernel, and decides how each is served: fully, with refusals only, or not at
+//! all.
 //!
-//! A connection beyond a bound is still answered: its requests get the refusal that names the bound, then it closes.
-//! A client whose source ignores `Retry-After` is not answered for a while (`impatient`). Beside that, only when [`REFUSE_ONLY_CONNECTIONS`](limits::REFUSE_ONLY_CONNECTIONS) of those are open is a further one closed at once, and counted.
+//! A connection beyond a bound is still answered: its requests get the refusal that names the bound, then it
+//! closes. A client whose source ignores `Retry-After` is not answered for a while (`impatient`). Beside
+//! that, only when [`REFUSE_ONLY_CONNECTIONS`](limits::REFUSE_ONLY_CONNECTIONS) of those are open is a
+//! further one closed at once, and counted.
 
 use crate::bounds::{ClientTaken, Taken};
 use crate::connection::serve;
@@ -29,7 +32,8 @@ pub(crate) struct Place {
     _client: Option<ClientTaken>,
 }
 
-/// Accepts until asked to stop; then takes what is queued already, so that no connection in the backlog is reset.
+/// Accepts until asked to stop; then takes what is queued already, so that no connection in the backlog is
+/// reset.
 pub(crate) async fn accept_all(worker: Rc<WorkerContext>, listener: TcpListener, stop: CancellationToken) {
     loop {
         let accepted = tokio::select! {

@@ -11,8 +11,9 @@ pub(crate) enum Form {
     Text,
 }
 
-/// Picks the form by the `Accept` field (RFC 9110 §12.5.1): the higher quality wins, JSON before HTML when equal;
-/// a client that names neither (`*/*` alone, or nothing) gets text. One pass, no allocation, total on any input.
+/// Picks the form by the `Accept` field (RFC 9110 §12.5.1): the higher quality wins, JSON before HTML when
+/// equal; a client that names neither (`*/*` alone, or nothing) gets text. One pass, no allocation, total on
+/// any input.
 pub(crate) fn preferred(accept: Option<&http::HeaderValue>) -> Form {
     let Some(accept) = accept.and_then(|value| value.to_str().ok()) else { return Form::Text };
     let (mut json_milli, mut html_milli) = (0, 0);

@@ -1,6 +1,8 @@
-//! Finished responses that wait until the client's kernel has acknowledged them: the only honest end of a transfer.
+//! Finished responses that wait until the client's kernel has acknowledged them: the only honest end of a
+//! transfer.
 //!
-//! The rule (docs/algorithms/news.md). A response counts as received when `TCP_INFO` says that its bytes were acknowledged:
+//! The rule (docs/algorithms/news.md). A response counts as received when `TCP_INFO` says that its bytes were
+//! acknowledged:
 //!
 //! - *Large* ones (at least [`RATE_BYTES_MIN`] or ten segments): all but the last two segments, because a receiver
 //!   may delay the acknowledgement of those. The time charged is the real one, taken back by the age of the last
@@ -10,14 +12,15 @@
 //!   the smallest round trip is charged; a later one means loss or a queue and is charged in full. They fit the
 //!   first window of segments, so bytes over time would be noise: no rate.
 //!
-//! A sweep every 10 ms looks at what is due. A small response is looked at once at the first sweep and once when its
-//! allowance is over; between these two, looks become rarer the longer a response waits (each costs a system call), so
-//! that a time is wrong by a quarter at most, when a later acknowledgement hid the one that mattered. At most
-//! [`LOOKS_PER_SWEEP`] happen in one sweep, and neighbours on one connection share a look.
+//! A sweep every 10 ms looks at what is due. A small response is looked at once at the first sweep and once
+//! when its allowance is over; between these two, looks become rarer the longer a response waits (each costs
+//! a system call), so that a time is wrong by a quarter at most, when a later acknowledgement hid the one
+//! that mattered. At most [`LOOKS_PER_SWEEP`] happen in one sweep, and neighbours on one connection share a
+//! look.
 //!
-//! Of the responses that end between two sweeps the first [`MEASURED_PER_SWEEP`] are measured, completed or not
-//! afterwards: a fair sample, and far more than a verdict needs. Bounded by [`limits::ACKS_AWAITED`]: beyond it
-//! responses go unmeasured and are counted, as are those left out of the sample.
+//! Of the responses that end between two sweeps the first [`MEASURED_PER_SWEEP`] are measured, completed or
+//! not afterwards: a fair sample, and far more than a verdict needs. Bounded by [`limits::ACKS_AWAITED`]:
+//! beyond it responses go unmeasured and are counted, as are those left out of the sample.
 
 use crate::tracked::{Mark, MarkMet, Wire};
 use flashweir_admission::flash_crowd::Response;

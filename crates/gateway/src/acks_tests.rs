@@ -72,7 +72,8 @@ fn mark(position: u64, millis: u64) -> MarkMet {
     MarkMet { position, at: at(millis) }
 }
 
-/// An acknowledgement that came `since_last_ack_ms` before the look, over a path of 30 ms and 1448-byte segments.
+/// An acknowledgement that came `since_last_ack_ms` before the look, over a path of 30 ms and 1448-byte
+/// segments.
 fn acknowledged(bytes: u64, since_last_ack_ms: u64) -> TcpInfo {
     TcpInfo {
         bytes_acked: Some(bytes),
@@ -198,7 +199,8 @@ async fn a_sweep_measures_what_a_real_client_received_and_keeps_what_it_did_not(
     assert!(acks.is_empty());
 }
 
-/// The kernel's answer for one connection is not applied to another: here that would leave the longer response waiting.
+/// The kernel's answer for one connection is not applied to another: here that would leave the longer
+/// response waiting.
 #[tokio::test]
 async fn a_sweep_asks_about_each_connection() {
     let (mut acks, clock) = (Acks::default(), Clock::start());

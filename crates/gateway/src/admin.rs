@@ -1,5 +1,5 @@
-//! The admin listener: health, metrics, status, explanations and purges, on the control thread, so that it answers however
-//! busy the workers are.
+//! The admin listener: health, metrics, status, explanations and purges, on the control thread, so that it
+//! answers however busy the workers are.
 
 use crate::cache::{PurgeQuery, purge};
 use crate::commands::Command;

@@ -1,4 +1,5 @@
-//! First phase of a request: its head is judged, and service, class, client and sender are found. No controller has been asked yet.
+//! First phase of a request: its head is judged, and service, class, client and sender are found. No
+//! controller has been asked yet.
 
 use crate::bad_request::{
     answer_misdirected, answer_no_websocket, answer_unfit, answer_unsent, answer_violation,
@@ -48,8 +49,8 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl<'a> Arrival<'a> {
-    /// Judges and classifies; `sender_name` is where the name of a node in front is kept. Fails with the answer to a request that cannot be
-    /// taken.
+    /// Judges and classifies; `sender_name` is where the name of a node in front is kept. Fails with the
+    /// answer to a request that cannot be taken.
     pub(crate) fn of_head(
         (worker, current, client): (&'a Rc<WorkerContext>, &'a Rc<Current>, &'a Client),
         mut head: request::Parts,
@@ -128,7 +129,8 @@ impl<'a> Arrival<'a> {
         self.client.full.is_some() || self.worker.shared.is_draining()
     }
 
-    /// Waits for the body, where that is worth it before the request is admitted. Fails with the answer where it does not come.
+    /// Waits for the body, where that is worth it before the request is admitted. Fails with the answer where
+    /// it does not come.
     pub(crate) async fn gather(
         &self,
         connection: &Connection,

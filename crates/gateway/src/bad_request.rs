@@ -1,4 +1,5 @@
-//! Answers of the gateway's own to requests that it cannot take: each is counted, and says in its body what is wrong.
+//! Answers of the gateway's own to requests that it cannot take: each is counted, and says in its body what
+//! is wrong.
 
 use crate::connection::{Body, Client};
 use crate::shared::Shared;
@@ -33,7 +34,8 @@ pub(crate) fn answer_violation(
     plain(status, violation.as_str(), violation.explanation(), method).map(Body::own)
 }
 
-/// The stream is to speak a protocol that is not tunnelled, or its upstream speaks HTTP/2, where no 101 comes.
+/// The stream is to speak a protocol that is not tunnelled, or its upstream speaks HTTP/2, where no 101
+/// comes.
 pub(crate) fn answer_no_websocket(metrics: &WorkerMetrics, method: &Method) -> Response<Body> {
     metrics.requests.bad.increment(BadRequest::Method);
     metrics.responses.by_class.increment(StatusClass::ServerError);

@@ -1,8 +1,9 @@
-//! The bounds on connections that all workers share: in all, and per client. Requests are bounded by the pipeline.
+//! The bounds on connections that all workers share: in all, and per client. Requests are bounded by the
+//! pipeline.
 //!
-//! Every count is an atomic that a guard takes and gives back when dropped, so no path can leak one. Counts use
-//! relaxed ordering: nothing is published through them, and a bound that is off by the number of workers for some
-//! nanoseconds protects as well as an exact one.
+//! Every count is an atomic that a guard takes and gives back when dropped, so no path can leak one. Counts
+//! use relaxed ordering: nothing is published through them, and a bound that is off by the number of workers
+//! for some nanoseconds protects as well as an exact one.
 
 use flashweir_core::{Hasher64, limits};
 use flashweir_http::client::ClientNetwork;
@@ -128,9 +129,9 @@ impl Drop for ClientTaken {
     }
 }
 
-/// A count-min table of two rows: memory stays fixed however many addresses come, and an estimate is never too
-/// low. It is too high only for a client that collides in both rows: with `n` connections open, a chance of about
-/// (n / 65,536)² to share both cells with anyone at all.
+/// A count-min table of two rows: memory stays fixed however many addresses come, and an estimate is never
+/// too low. It is too high only for a client that collides in both rows: with `n` connections open, a chance
+/// of about (n / 65,536)² to share both cells with anyone at all.
 #[derive(Debug)]
 struct ClientCounts {
     hasher: Hasher64,

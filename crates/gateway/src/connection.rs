@@ -30,7 +30,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-/// Time and bytes granted to a client that is still sending a body that will not be read, so that it gets our answer.
+/// Time and bytes granted to a client that is still sending a body that will not be read, so that it gets our
+/// answer.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
@@ -56,8 +57,8 @@ pub(crate) struct Client {
     pub(crate) full: Option<Reason>,
     /// A request was answered whose body was not read.
     pub(crate) left_body_unread: Cell<bool>,
-    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection: close`), or when its client
-    /// has ended its half.
+    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection:
+    /// close`), or when its client has ended its half.
     pub(crate) end_wanted: Rc<Notify>,
     counted_sent: Cell<u64>,
     counted_received: Cell<u64>,
@@ -153,7 +154,8 @@ async fn end_wanted(worker: &WorkerContext, client: &Client, guard: GuardHandle)
         () = client.end_wanted.notified() => {
             if guard.is_end_held() {
                 worker.metrics.connections.half_closed.increment();
-                // The connection ends after the answer in any case; if the client has closed both halves, before.
+                // The connection ends after the answer in any case; if the client has closed both halves,
+                // before.
                 client.wire.broken().await;
                 guard.break_off();
             }

@@ -81,11 +81,13 @@ pub(crate) struct Current {
     pub(crate) live: Arc<Live>,
     /// Serves connections with the configured bounds and timeouts.
     pub(crate) server: Server,
-    /// Connections to each service's upstreams, in the configuration's order; kept over reloads that leave them alone.
+    /// Connections to each service's upstreams, in the configuration's order; kept over reloads that leave
+    /// them alone.
     pub(crate) upstreams: Vec<Rc<Upstreams<UploadBody>>>,
     /// The pipeline's key of each service, in the same order.
     pub(crate) services: Vec<ServiceKey>,
-    /// A number for each service and its servers, in the same order: what is stored of one is never another's.
+    /// A number for each service and its servers, in the same order: what is stored of one is never
+    /// another's.
     pub(crate) service_numbers: Vec<u64>,
     /// Services whose origins let expectations pass, in the same order.
     pub(crate) silent_origins: SilentOrigins,
@@ -97,11 +99,13 @@ pub(crate) struct Current {
     pub(crate) own_name: Option<HeaderValue>,
 }
 
-/// Number that separates the random draws of routing from those of the upstreams, which are numbered by service.
+/// Number that separates the random draws of routing from those of the upstreams, which are numbered by
+/// service.
 const REPLICATION_DRAWS: u64 = u64::MAX;
 
 impl WorkerContext {
-    /// Of worker `index`, with the configuration in force; and the services that have a sentry to be attended.
+    /// Of worker `index`, with the configuration in force; and the services that have a sentry to be
+    /// attended.
     pub(crate) fn new(
         index: usize,
         shared: Arc<Shared>,
@@ -163,8 +167,8 @@ impl WorkerContext {
         }
     }
 
-    /// Keeps what a response of an upstream says of that upstream's overload, and of a quota that is obeyed. Its trailers may say more
-    /// of the latter.
+    /// Keeps what a response of an upstream says of that upstream's overload, and of a quota that is obeyed.
+    /// Its trailers may say more of the latter.
     pub(crate) fn hear_upstream(
         &self,
         current: &Current,

@@ -81,8 +81,8 @@ pub(crate) struct Planners {
     pub(crate) datagrams: Option<UdpSocket>,
 }
 
-/// Signals that end the gateway or make it reload its configuration. Registered before the first request can be answered: a client
-/// that has had an answer may send one, and unregistered it would end the process.
+/// Signals that end the gateway or make it reload its configuration. Registered before the first request can
+/// be answered: a client that has had an answer may send one, and unregistered it would end the process.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,

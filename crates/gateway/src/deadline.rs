@@ -1,7 +1,9 @@
-//! For how long a request's caller can use an answer: read from the request's head, and passed on less what was spent here.
+//! For how long a request's caller can use an answer: read from the request's head, and passed on less what
+//! was spent here.
 //!
-//! `Flashweir-Deadline` comes first; where there is none, `grpc-timeout`; where there is neither, the class's target, if the
-//! configuration says so. A deadline can only bring its own request's refusal forward, so any client may set one.
+//! `Flashweir-Deadline` comes first; where there is none, `grpc-timeout`; where there is neither, the class's
+//! target, if the configuration says so. A deadline can only bring its own request's refusal forward, so any
+//! client may set one.
 
 use crate::classify::Classified;
 use flashweir_config::Config;
@@ -15,8 +17,9 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 const FIELD: HeaderName = HeaderName::from_static(DEADLINE);
 const GRPC_FIELD: HeaderName = HeaderName::from_static(GRPC_TIMEOUT);
 
-/// The deadline that the head of a request says, which arrived at `arrived`. To be read before fields of our own are taken out. A value
-/// that makes no sense is counted and ignored, as are several fields of one name: the request is served as one without a deadline.
+/// The deadline that the head of a request says, which arrived at `arrived`. To be read before fields of our
+/// own are taken out. A value that makes no sense is counted and ignored, as are several fields of one name:
+/// the request is served as one without a deadline.
 pub(crate) fn of_head(metrics: &WorkerMetrics, fields: &HeaderMap, arrived: Instant) -> Option<Instant> {
     let deadlines = &metrics.requests.deadlines;
     let read = |name: &HeaderName, source, parse: fn(&[u8]) -> Option<Duration>| {

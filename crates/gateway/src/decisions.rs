@@ -1,7 +1,7 @@
 //! The refusals a worker remembers, so that `flashweir explain ID` can say why.
 //!
-//! A worker owns its memory; the admin thread asks for one record over a channel, so remembering takes no lock. Ids
-//! of one worker count up without gaps: finding a record is a subtraction.
+//! A worker owns its memory; the admin thread asks for one record over a channel, so remembering takes no
+//! lock. Ids of one worker count up without gaps: finding a record is a subtraction.
 
 use crate::sentry::{Basis, CandidateSaid, Refused};
 use flashweir_admission::fairness::Cause;
@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The last [`limits::DECISIONS_REMEMBERED`] refusals of one worker; memory grows with the first of them, to about
-/// 1.3 MB.
+/// The last [`limits::DECISIONS_REMEMBERED`] refusals of one worker; memory grows with the first of them, to
+/// about 1.3 MB.
 #[derive(Debug)]
 pub(crate) struct Decisions {
     boot: u16,
@@ -22,7 +22,8 @@ pub(crate) struct Decisions {
     remembered: VecDeque<Record>,
 }
 
-/// One refusal, as small as it can be: the numbers behind it are in the plan, shared by all refusals under it.
+/// One refusal, as small as it can be: the numbers behind it are in the plan, shared by all refusals under
+/// it.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     /// Time of the decision.
@@ -31,8 +32,8 @@ pub(crate) struct Record {
     pub(crate) reason: Reason,
     /// Only recorded: in shadow mode the request was admitted all the same.
     pub(crate) shadow: bool,
-    /// The attribute that its client shares with others and that was over a fair share, so that the request came after
-    /// the others.
+    /// The attribute that its client shares with others and that was over a fair share, so that the request
+    /// came after the others.
     pub(crate) demoted: Option<Cause>,
     /// Hash of service and host: finds the hot-spot's own ceiling in the plan.
     pub(crate) host_key: u64,
@@ -44,8 +45,8 @@ pub(crate) struct Record {
     pub(crate) sentry: Option<Refused>,
 }
 
-/// A plan as one worker holds it. Records share it by the worker's own plain count; the plan's atomic one, which all
-/// workers share, is touched once for each plan and not once for each refusal.
+/// A plan as one worker holds it. Records share it by the worker's own plain count; the plan's atomic one,
+/// which all workers share, is touched once for each plan and not once for each refusal.
 #[derive(Debug)]
 pub(crate) struct PlanInForce(pub(crate) Arc<Plan>);
 
@@ -109,7 +110,8 @@ impl Decisions {
         self.next_counter - self.remembered.len() as u64
     }
 
-    /// The record of this id; `None` when it is another run's or worker's, was never given out, or is forgotten.
+    /// The record of this id; `None` when it is another run's or worker's, was never given out, or is
+    /// forgotten.
     pub(crate) fn explain(&self, id: DecisionId) -> Option<Explained> {
         if (id.boot(), id.worker()) != (self.boot, self.worker) {
             return None;

@@ -1,10 +1,11 @@
-//! Open files: as many as the operating system allows, divided so that no flood of connections takes the last ones.
+//! Open files: as many as the operating system allows, divided so that no flood of connections takes the last
+//! ones.
 //!
-//! Every connection is an open file. With none left, nothing can be accepted (the admin listener included) and no server
-//! reached, so the bounds on connections are lowered at start until everything fits:
+//! Every connection is an open file. With none left, nothing can be accepted (the admin listener included)
+//! and no server reached, so the bounds on connections are lowered at start until everything fits:
 //!
-//! limit = [fixed](limits::DESCRIPTORS_FIXED) + admin + connections to servers + connections from clients + those that only get
-//! refusals
+//! limit = [fixed](limits::DESCRIPTORS_FIXED) + admin + connections to servers + connections from clients +
+//! those that only get refusals
 //!
 //! Servers keep up to a third of what there is to divide, and all they need where clients need less.
 
@@ -34,8 +35,8 @@ pub(crate) fn limit() -> usize {
 /// Minimum number of connections that are only answered that there is no room, for any limit on open files.
 const REFUSE_ONLY_MIN: usize = 16;
 
-/// Lowers the configuration's bounds on connections to what fits into `limit` open files. Says so where it had to. The number of
-/// connections beyond those that are still answered that there is no room.
+/// Lowers the configuration's bounds on connections to what fits into `limit` open files. Says so where it
+/// had to. The number of connections beyond those that are still answered that there is no room.
 pub(crate) fn fit(config: &mut Config, workers: usize, limit: usize) -> usize {
     let wanted = Shares {
         clients: config.bounds.max_connections,

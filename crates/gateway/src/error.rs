@@ -53,7 +53,8 @@ pub enum GatewayError {
     /// The upstreams cannot be used.
     #[error(transparent)]
     Upstream(#[from] UpstreamSettingsError),
-    /// The gate in the kernel cannot be had: too few rights, no such interface, a program of others before it.
+    /// The gate in the kernel cannot be had: too few rights, no such interface, a program of others before
+    /// it.
     #[error("cannot refuse connections in the kernel: {0}")]
     Kernel(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// It was asked for and left out of this build.

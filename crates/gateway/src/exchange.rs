@@ -26,8 +26,8 @@ pub(crate) enum ExchangeError {
     Body,
 }
 
-/// The body of the answer, of at most this many bytes, if it comes in time and says that the request succeeded. The address was checked
-/// with the configuration.
+/// The body of the answer, of at most this many bytes, if it comes in time and says that the request
+/// succeeded. The address was checked with the configuration.
 pub(crate) async fn exchange(
     node: &Uri,
     request: request::Builder,

@@ -1,9 +1,10 @@
 //! The end of a forwarded response: who learns how it went, and whether it says anything about the service.
 //!
-//! A response ends in one of three ways. *Finished*: its last byte was handed to the HTTP library; the request counts as
-//! completed and, unless excluded (docs/algorithms/news.md), waits for the client's acknowledgement to be measured.
-//! *Failed*: the upstream broke off; the client's connection is cut, never ended cleanly. *Dropped*: the client went
-//! away; the permit counts it as abandoned and the upstream's connection closes with the body.
+//! A response ends in one of three ways. *Finished*: its last byte was handed to the HTTP library; the
+//! request counts as completed and, unless excluded (docs/algorithms/news.md), waits for the client's
+//! acknowledgement to be measured. *Failed*: the upstream broke off; the client's connection is cut, never
+//! ended cleanly. *Dropped*: the client went away; the permit counts it as abandoned and the upstream's
+//! connection closes with the body.
 
 use crate::acks::{Finished, RATE_BYTES_MIN};
 use crate::context::WorkerContext;

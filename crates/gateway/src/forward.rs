@@ -49,8 +49,8 @@ pub(crate) struct Asked {
     pub(crate) websocket: Option<WebSocketStream>,
 }
 
-/// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels the
-/// exchange, and the permit counts the request as abandoned.
+/// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels
+/// the exchange, and the permit counts the request as abandoned.
 pub(crate) async fn forward(
     worker: &Rc<WorkerContext>,
     current: &Current,
@@ -220,7 +220,8 @@ impl<'a> Upload<'a> {
         Box::pin(gather(&self.worker.uploads, self.worker.shared.clock, body, options)).await
     }
 
-    /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is still to come.
+    /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is
+    /// still to come.
     fn body(
         &self,
         permit: &mut Permit,
@@ -317,15 +318,16 @@ pub(crate) fn answer_unasked_switch(
     plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method).map(Body::own)
 }
 
-/// The upstream answered the request for a WebSocket as any other. To the client of a stream, 200 would say that it is open.
+/// The upstream answered the request for a WebSocket as any other. To the client of a stream, 200 would say
+/// that it is open.
 fn answer_no_switch(permit: Box<Permit>, status: StatusCode, method: &Method) -> Response<Body> {
     permit.completed(status);
     let text = "The service did not open a WebSocket.\n";
     plain(StatusCode::BAD_GATEWAY, "no_websocket", text, method).map(Body::own)
 }
 
-/// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side ends.
-/// The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
+/// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side
+/// ends. The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
     worker: &Rc<WorkerContext>,
     connection: &Connection,

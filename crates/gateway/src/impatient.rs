@@ -1,9 +1,11 @@
-//! Sources that are listed because their clients ignore `Retry-After` again and again: the workers close their new connections at once, and the
-//! gate in the kernel, where there is one, drops them (`kernel/sources.rs`).
+//! Sources that are listed because their clients ignore `Retry-After` again and again: the workers close
+//! their new connections at once, and the gate in the kernel, where there is one, drops them
+//! (`kernel/sources.rs`).
 //!
-//! `admission::fairness::Impatience` decides who is listed, by what each worker refuses; this is the list: read at every accept, changed seldom.
-//! A listing ends with its time, when a person is seen at its source, when no client has been refused for a while, when a reload
-//! exempts its source, and when an operator says so (`DELETE /fairness/impatient`).
+//! `admission::fairness::Impatience` decides who is listed, by what each worker refuses; this is the list:
+//! read at every accept, changed seldom. A listing ends with its time, when a person is seen at its source,
+//! when no client has been refused for a while, when a reload exempts its source, and when an operator says
+//! so (`DELETE /fairness/impatient`).
 
 use arc_swap::ArcSwap;
 use flashweir_admission::fairness::Impatience;
@@ -64,7 +66,8 @@ impl ImpatientSources {
         self.is_listed(now, source)
     }
 
-    /// A request of this source was refused, with this `Retry-After`; whether the source is listed, and whether it was not before.
+    /// A request of this source was refused, with this `Retry-After`; whether the source is listed, and
+    /// whether it was not before.
     pub(crate) fn refused(
         &self,
         now: Instant,
@@ -102,7 +105,8 @@ impl ImpatientSources {
         }
     }
 
-    /// The sources whose new connections are to be refused now, each with the moment until which; none while no client is refused.
+    /// The sources whose new connections are to be refused now, each with the moment until which; none while
+    /// no client is refused.
     pub(crate) fn in_force(&self, now: Instant) -> Vec<(IpAddr, Instant)> {
         let listed = self.listed.load();
         if listed.is_empty() || !self.impatience.is_short(now) {
@@ -180,7 +184,8 @@ mod tests {
 
     const RETRY_AFTER: Duration = Duration::from_secs(4);
 
-    /// Refuses the source a thousand times a second beside others; when it is listed, if within this many seconds.
+    /// Refuses the source a thousand times a second beside others; when it is listed, if within this many
+    /// seconds.
     fn hammer(sources: &ImpatientSources, source: ClientNetwork, from_ms: u64, seconds: u64) -> Option<u64> {
         let other = self::source("203.0.113.9");
         (from_ms..from_ms + 1_000 * seconds).find(|&millis| {

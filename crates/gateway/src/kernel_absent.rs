@@ -1,5 +1,5 @@
-//! In place of `kernel` where the feature of that name was left out: there is never a gate, and asking for one is an
-//! error.
+//! In place of `kernel` where the feature of that name was left out: there is never a gate, and asking for
+//! one is an error.
 
 use crate::error::GatewayError;
 use crate::shared::Shared;

@@ -42,9 +42,11 @@ pub struct Launch {
     pub overrides: Overrides,
     /// File in which the planners' inputs and decisions are recorded.
     pub record: Option<PathBuf>,
-    /// URLs of the servers that take requests now, from outside; they win over file and flags once there are any.
+    /// URLs of the servers that take requests now, from outside; they win over file and flags once there are
+    /// any.
     pub servers: Option<watch::Receiver<Vec<String>>>,
-    /// Carrier of the messages of gateways that share a limit, where the configuration says that another crate does: in Kubernetes.
+    /// Carrier of the messages of gateways that share a limit, where the configuration says that another
+    /// crate does: in Kubernetes.
     pub cluster: Option<ClusterLink>,
     /// The file that says where it listens, once it does.
     pub ready_file: Option<ReadyFile>,
@@ -72,8 +74,8 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Raises the limit on open files, reads certificates and state, puts the gate in the kernel before its interfaces where one is configured, takes every
-    /// port; starts no thread.
+    /// Raises the limit on open files, reads certificates and state, puts the gate in the kernel before its
+    /// interfaces where one is configured, takes every port; starts no thread.
     ///
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
@@ -169,7 +171,8 @@ impl Gateway {
         for (index, (listeners, ends)) in self.listeners.into_iter().zip(self.worker_ends).enumerate() {
             let shared = self.shared.clone();
             let thread = thread::Builder::new().name(format!("worker-{index}"));
-            // Not joined: each reports its end through its channel, and a stuck one must not keep the process.
+            // Not joined: each reports its end through its channel, and a stuck one must not keep the
+            // process.
             thread.spawn(move || worker::run(index, shared, listeners, ends)).map_err(GatewayError::Start)?;
         }
         if let Some(file) = &self.ready_file {

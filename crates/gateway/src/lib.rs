@@ -10,10 +10,11 @@
 //!
 //! Between `classify` and `pipeline` a request may be answered from the `cache`, and `forward` may fill it.
 //!
-//! Each worker is a thread with its own runtime, listeners, pipeline and upstream connections (`context`); nothing on a
-//! request's path is shared but atomics. The `control` thread runs the planners (`planner_task`, `sentry`), the admin listener,
-//! signals, `reload` and the health checks (`watch`), and talks to the workers through bounded channels (`commands`).
-//! With the feature `kernel` it may keep a part of a crowd away before the TCP stack hears of it (`kernel`).
+//! Each worker is a thread with its own runtime, listeners, pipeline and upstream connections (`context`);
+//! nothing on a request's path is shared but atomics. The `control` thread runs the planners (`planner_task`,
+//! `sentry`), the admin listener, signals, `reload` and the health checks (`watch`), and talks to the workers
+//! through bounded channels (`commands`). With the feature `kernel` it may keep a part of a crowd away before
+//! the TCP stack hears of it (`kernel`).
 
 mod accept;
 mod accept_field;

@@ -1,5 +1,6 @@
-//! The origin's own report on a request and on its load. ORCA's fields are for load balancers, so they are taken out, but for those beside
-//! `grpc-status`: there a client asks for them by gRPC itself. `Server-Timing` is for browsers, so it is read and passed on as it is.
+//! The origin's own report on a request and on its load. ORCA's fields are for load balancers, so they are
+//! taken out, but for those beside `grpc-status`: there a client asks for them by gRPC itself.
+//! `Server-Timing` is for browsers, so it is read and passed on as it is.
 //!
 //! - `Server-Timing` (W3C Server Timing): the duration of `cpu`, or else of `app`, is what the request took. Others are
 //!   left alone on purpose: `total` counts what the request waited inside the origin, which the sentry knows better.
@@ -7,8 +8,8 @@
 //!   it the utilisation is read, the application's own before the processor's. It weighs the servers of a pool, within a
 //!   factor of two; the sentry decides nothing by it, for it measures what the origin does, so an origin that lies moves no limit.
 //!
-//! Read strictly and within bounds: what is malformed, too long, negative, infinite, no number or absurdly large is
-//! ignored and counted. Nothing in a field can do more than be ignored.
+//! Read strictly and within bounds: what is malformed, too long, negative, infinite, no number or absurdly
+//! large is ignored and counted. Nothing in a field can do more than be ignored.
 
 mod orca;
 mod server_timing;

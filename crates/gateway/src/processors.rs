@@ -12,8 +12,9 @@ pub(crate) fn used_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Processors that as many workers may use: no more than the quotas of the control group and of those above it. Without this a gateway with a tenth of
-/// a processor would look idle when it is full. Reads a few small files.
+/// Processors that as many workers may use: no more than the quotas of the control group and of those above
+/// it. Without this a gateway with a tenth of a processor would look idle when it is full. Reads a few small
+/// files.
 pub(crate) fn usable(workers: usize) -> f64 {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     quota(Path::new(GROUPS), &groups).map_or(workers as f64, |quota| quota.min(workers as f64))
@@ -37,7 +38,8 @@ fn quota(mount: &Path, groups: &str) -> Option<f64> {
     quotas.reduce(f64::min)
 }
 
-/// The smallest quota on the way from the root to a group. In a container the path may be the host's: then the root is the container's own group.
+/// The smallest quota on the way from the root to a group. In a container the path may be the host's: then
+/// the root is the container's own group.
 fn least(root: PathBuf, path: &str, of: fn(&Path) -> Option<f64>) -> Option<f64> {
     let steps = path.split('/').filter(|step| !step.is_empty() && *step != "..");
     let mut folder = root;

@@ -55,7 +55,8 @@ impl MadeFrom {
     }
 }
 
-/// Records what one loop's planners see and decide, where there is a recorder. Call it before the first sample.
+/// Records what one loop's planners see and decide, where there is a recorder. Call it before the first
+/// sample.
 pub(crate) fn record<P>(
     planner_loop: &mut PlannerLoop<P>,
     recorder: Option<&Arc<Recorder>>,

@@ -1,9 +1,10 @@
-//! The answer to a request that is not let in: quick, honest, and the same facts in the form the client likes.
+//! The answer to a request that is not let in: quick, honest, and the same facts in the form the client
+//! likes.
 //!
 //! Status 503 when the service is short, 429 when this client is over its own share; `Retry-After`; the two
-//! `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-10) when a ceiling in requests per second exists; and
-//! `Flashweir-Decision: <id>; reason=<reason>` (and `; class=<class>` where the sentry decided), by which an operator
-//! finds out why. Building one formats a few short strings; all that can be is prebuilt.
+//! `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-10) when a ceiling in requests per second exists;
+//! and `Flashweir-Decision: <id>; reason=<reason>` (and `; class=<class>` where the sentry decided), by which
+//! an operator finds out why. Building one formats a few short strings; all that can be is prebuilt.
 
 use crate::accept_field::{Form, preferred};
 use crate::classify::NO_STORE;

@@ -1,4 +1,5 @@
-//! The rest of a refused request: its body is taken in where that keeps the connection, and left where reading would invite it.
+//! The rest of a refused request: its body is taken in where that keeps the connection, and left where
+//! reading would invite it.
 
 use crate::arrival::Arrival;
 use crate::connection::{Body, Client};
@@ -39,7 +40,8 @@ pub(crate) fn refuse(
         client.left_body_unread.set(true);
     }
     if let Some(body) = unread.filter(|_| !is_http1) {
-        // Dropping it would reset the stream, which some clients (curl 7.88) take for a failure of the answer.
+        // Dropping it would reset the stream, which some clients (curl 7.88) take for a failure of the
+        // answer.
         spawn_local(take_in_late(body, asked.expects_continue));
     }
     let is_last = client.full.is_some() || refusal.is_impatient;
@@ -52,8 +54,8 @@ pub(crate) fn refuse(
     response.map(Body::own)
 }
 
-/// Takes in a small body that is still arriving, for a while; one that awaits `100 Continue` is only held, for reading
-/// it would ask for it.
+/// Takes in a small body that is still arriving, for a while; one that awaits `100 Continue` is only held,
+/// for reading it would ask for it.
 async fn take_in_late(body: IncomingBody, expects_continue: bool) {
     if expects_continue {
         tokio::time::sleep(LATE_BODY_WAIT).await;

@@ -24,8 +24,9 @@ pub(crate) enum ReloadError {
     Upstream(#[from] UpstreamSettingsError),
 }
 
-/// Reads the configuration again and puts it in force: all of it or nothing. Services come and go; what did not change is
-/// kept, so that upstream connections, health and certificates survive a reload that is about something else.
+/// Reads the configuration again and puts it in force: all of it or nothing. Services come and go; what did
+/// not change is kept, so that upstream connections, health and certificates survive a reload that is about
+/// something else.
 pub(crate) fn reload(
     shared: &Shared,
     file: Option<&Path>,

@@ -1,5 +1,5 @@
-//! A request's way: its head is judged and classified, it is looked up and admitted, sent, and its response completed. One file for each
-//! phase: `arrival`, `cache/decide`, `send`, `forward`, `finish`.
+//! A request's way: its head is judged and classified, it is looked up and admitted, sent, and its response
+//! completed. One file for each phase: `arrival`, `cache/decide`, `send`, `forward`, `finish`.
 
 use crate::arrival::Arrival;
 use crate::cache::{Decision, Traveller};

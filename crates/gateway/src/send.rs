@@ -1,5 +1,5 @@
-//! Last phase before the origin: an admitted request is made fit to be sent, its body is asked for, its deadline looked at; then it is
-//! forwarded, and its response completed.
+//! Last phase before the origin: an admitted request is made fit to be sent, its body is asked for, its
+//! deadline looked at; then it is forwarded, and its response completed.
 
 use crate::arrival::Arrival;
 use crate::bad_request::answer_unfit;

@@ -6,8 +6,9 @@ use flashweir_config::{Class, Config, Service};
 use flashweir_http::upstream::{UpstreamSettingsError, UpstreamShared};
 use std::sync::Arc;
 
-/// Health and in-flight counts of each service's upstreams, in the configuration's order. What `before` already has
-/// for a service of the same name is taken over: all of it where the settings are the same, else what is known of the servers that stay.
+/// Health and in-flight counts of each service's upstreams, in the configuration's order. What `before`
+/// already has for a service of the same name is taken over: all of it where the settings are the same, else
+/// what is known of the servers that stay.
 pub(crate) fn upstreams(
     config: &Config,
     workers: usize,
@@ -32,8 +33,8 @@ pub(crate) fn upstreams(
     upstreams.collect()
 }
 
-/// Each service's sentry, in the configuration's order; `None` where it is off. What `before` already has for a service
-/// of the same name and policy is taken over, with all that was learned.
+/// Each service's sentry, in the configuration's order; `None` where it is off. What `before` already has for
+/// a service of the same name and policy is taken over, with all that was learned.
 pub(crate) fn sentries(
     config: &Config,
     workers: usize,
@@ -55,8 +56,8 @@ pub(crate) fn sentries(
     sentries.collect()
 }
 
-/// The candidate of each service that has one. What `before` already has for a service of the same name and candidate is
-/// taken over, with all that was compared.
+/// The candidate of each service that has one. What `before` already has for a service of the same name and
+/// candidate is taken over, with all that was compared.
 pub(crate) fn candidates(
     config: &Config,
     workers: usize,

@@ -78,13 +78,14 @@ pub(crate) struct Shared {
 pub(crate) struct Live {
     /// The checked configuration.
     pub(crate) config: Config,
-    /// Health and in-flight counts of each service's upstreams, in the configuration's order; kept over reloads
-    /// that leave them alone.
+    /// Health and in-flight counts of each service's upstreams, in the configuration's order; kept over
+    /// reloads that leave them alone.
     pub(crate) upstreams: Vec<Arc<UpstreamShared>>,
     /// The sentry of each service, in the configuration's order; `None` where policing is off. Kept over
     /// reloads that leave the policy alone.
     pub(crate) sentries: Vec<Option<Arc<Sentry>>>,
-    /// The candidate of each service's sentry, in the configuration's order. Kept over reloads that leave it alone.
+    /// The candidate of each service's sentry, in the configuration's order. Kept over reloads that leave it
+    /// alone.
     pub(crate) candidates: Vec<Option<Arc<Candidate>>>,
     /// The candidate of the flash-crowd stage's policy. Kept over reloads that leave both alone.
     pub(crate) flash_crowd_candidate: Option<Arc<FlashCrowdCandidate>>,

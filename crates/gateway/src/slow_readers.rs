@@ -1,10 +1,11 @@
 //! Clients that take their responses, but too slowly to be of use: they are cut after a while.
 //!
-//! `bounds.write_stall_timeout` ends a connection that takes no byte at all. A client that takes one now and then holds the
-//! response's memory, and in HTTP/2 it need not even leave a byte in a socket: it opens its window by a few bytes each time.
-//! So what counts is how long the client was waited for with the next part of a response, and what it took meanwhile. For each
-//! window of that time (twice the write-stall timeout) it has to take [`READER_RATE_MIN`](limits::READER_RATE_MIN) a second.
-//! Waiting for the origin counts for nothing.
+//! `bounds.write_stall_timeout` ends a connection that takes no byte at all. A client that takes one now and
+//! then holds the response's memory, and in HTTP/2 it need not even leave a byte in a socket: it opens its
+//! window by a few bytes each time. So what counts is how long the client was waited for with the next part
+//! of a response, and what it took meanwhile. For each window of that time (twice the write-stall timeout) it
+//! has to take [`READER_RATE_MIN`](limits::READER_RATE_MIN) a second. Waiting for the origin counts for
+//! nothing.
 
 use crate::tracked::Wire;
 use flashweir_core::{Duration, Instant, limits};

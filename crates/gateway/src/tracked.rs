@@ -1,8 +1,9 @@
-//! The client's connection as the gateway sees it, below TLS: counts bytes, notices when a response has left, and
-//! gives up on a client that does not read.
+//! The client's connection as the gateway sees it, below TLS: counts bytes, notices when a response has left,
+//! and gives up on a client that does not read.
 //!
 //! [`Wire`] is shared: hyper reads and writes through [`WireIo`], while the list of responses awaiting their
-//! acknowledgement keeps the socket open and asks the kernel about it. All of it stays on one worker's thread.
+//! acknowledgement keeps the socket open and asks the kernel about it. All of it stays on one worker's
+//! thread.
 
 use flashweir_core::{Duration, Instant};
 use flashweir_kernel::TcpInfo;
@@ -65,8 +66,9 @@ impl Wire {
         self.bytes_read.get()
     }
 
-    /// Asks to remember where the stream stands when hyper next flushes. hyper flushes only when its own buffer is
-    /// empty, so the first flush after a body's end is the moment the response has left the program.
+    /// Asks to remember where the stream stands when hyper next flushes. hyper flushes only when its own
+    /// buffer is empty, so the first flush after a body's end is the moment the response has left the
+    /// program.
     pub(crate) fn ask_mark(&self) -> Mark {
         self.marks_asked.set(self.marks_asked.get().wrapping_add(1));
         Mark(self.marks_asked.get())
@@ -85,8 +87,8 @@ impl Wire {
         flashweir_kernel::tcp_info(&self.stream)
     }
 
-    /// Makes the coming close a reset: a response cut short must not look complete to a client that takes the end
-    /// of the connection for the end of the response (HTTP/1.0, RFC 9112 §6.3).
+    /// Makes the coming close a reset: a response cut short must not look complete to a client that takes the
+    /// end of the connection for the end of the response (HTTP/1.0, RFC 9112 §6.3).
     pub(crate) fn reset_on_close(&self) {
         // Failing only means that the socket is dead already.
         let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
@@ -99,8 +101,9 @@ impl Wire {
         let _ = socket2::SockRef::from(&self.stream).shutdown(Shutdown::Both);
     }
 
-    /// Reads and throws away what the client still sends, until it closes, `most_bytes` came or the caller stops
-    /// polling. Closing with unread bytes makes the kernel send a reset, which would destroy the answer in flight.
+    /// Reads and throws away what the client still sends, until it closes, `most_bytes` came or the caller
+    /// stops polling. Closing with unread bytes makes the kernel send a reset, which would destroy the answer
+    /// in flight.
     pub(crate) async fn discard(&self, most_bytes: usize) {
         let mut left = most_bytes;
         let mut trash = [0; 4_096];
@@ -152,7 +155,8 @@ impl WireIo {
         Self { wire, stall_timeout, stall: None, stalled: false }
     }
 
-    /// One write attempt after another until the kernel takes something, refuses, or the client stalled too long.
+    /// One write attempt after another until the kernel takes something, refuses, or the client stalled too
+    /// long.
     fn poll_write_with(
         &mut self,
         cx: &mut Context<'_>,
@@ -199,8 +203,9 @@ impl AsyncRead for WireIo {
                 Ok(count) => {
                     self.wire.bytes_read.set(self.wire.bytes_read() + count as u64);
                     if count > 0 && count < room {
-                        // The kernel's buffer is empty now. Marking it so spares the read that would only return
-                        // "would block", one system call for each request (tokio's own streams do the same).
+                        // The kernel's buffer is empty now. Marking it so spares the read that would only
+                        // return "would block", one system call for each request (tokio's own streams do the
+                        // same).
                         let _ = stream.try_io(Interest::READABLE, || {
                             io::Result::<()>::Err(io::ErrorKind::WouldBlock.into())
                         });

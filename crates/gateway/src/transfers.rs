@@ -1,10 +1,11 @@
-//! Long transfers report before they end: a crowd that makes downloads crawl must not stay unseen until they finish.
+//! Long transfers report before they end: a crowd that makes downloads crawl must not stay unseen until they
+//! finish.
 //!
-//! Each transfer has a time sliding window, as NEWS gives each flow, fed ten times a second with what the client has
-//! acknowledged; once a second its rate is a measurement. A stretch at whose end the client had acknowledged
-//! everything there was (the origin is slow, or streams by design) says nothing of the network: nothing is reported,
-//! and a body that once had a gap is left out altogether. Only HTTP/1.1 responses take part: the streams of an HTTP/2
-//! connection share one count of acknowledged bytes.
+//! Each transfer has a time sliding window, as NEWS gives each flow, fed ten times a second with what the
+//! client has acknowledged; once a second its rate is a measurement. A stretch at whose end the client had
+//! acknowledged everything there was (the origin is slow, or streams by design) says nothing of the network:
+//! nothing is reported, and a body that once had a gap is left out altogether. Only HTTP/1.1 responses take
+//! part: the streams of an HTTP/2 connection share one count of acknowledged bytes.
 
 use crate::tracked::Wire;
 use flashweir_admission::flash_crowd::Response;
@@ -15,7 +16,8 @@ use std::rc::{Rc, Weak};
 
 /// Time between two reports of one transfer; shorter ones report only their end.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// Time between two looks at one transfer: fine enough for the window's one second, coarse enough to be cheap.
+/// Time between two looks at one transfer: fine enough for the window's one second, coarse enough to be
+/// cheap.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// No look comes sooner, so the first window needs no larger divisor.
 const FIRST_WINDOW: FirstWindow = FirstWindow::Corrected { floor: LOOK_INTERVAL };
@@ -58,8 +60,8 @@ impl Transfer {
         })
     }
 
-    /// One look on plain numbers: bytes the client has acknowledged on the connection, and bytes written to it.
-    /// Gives a measurement once a second, unless the client was not what held the transfer up.
+    /// One look on plain numbers: bytes the client has acknowledged on the connection, and bytes written to
+    /// it. Gives a measurement once a second, unless the client was not what held the transfer up.
     fn look(&self, now: Instant, acknowledged: u64, written: u64, segment_bytes: u64) -> Option<Response> {
         let acknowledged = acknowledged.max(self.base_bytes);
         let before = self.acknowledged_bytes.replace(acknowledged);

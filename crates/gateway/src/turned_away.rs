@@ -1,5 +1,5 @@
-//! Counts of refusals in the kernel, before a worker saw the request, on their way to the planner of NEWS: they were
-//! offered all the same.
+//! Counts of refusals in the kernel, before a worker saw the request, on their way to the planner of NEWS:
+//! they were offered all the same.
 
 use flashweir_admission::flash_crowd::Sample;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! Answer to a client when the upstream failed before a response began, and the counting of failures.
 //!
-//! 502, 503 or 504 with one line of text and `Flashweir-Error: <kind>`: by that field a client, or the operator
-//! looking over its shoulder, distinguishes our answer from the origin's.
+//! 502, 503 or 504 with one line of text and `Flashweir-Error: <kind>`: by that field a client, or the
+//! operator looking over its shoulder, distinguishes our answer from the origin's.
 
 use crate::classify::NO_STORE;
 use crate::shared::Shared;

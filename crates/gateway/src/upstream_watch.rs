@@ -1,5 +1,5 @@
-//! Work of the control thread for the upstreams: probes them where they are to be probed, ends states that time ends, and publishes which are in
-//! use.
+//! Work of the control thread for the upstreams: probes them where they are to be probed, ends states that
+//! time ends, and publishes which are in use.
 
 use crate::shared::Shared;
 use flashweir_config::Service;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_local;
 
-/// Between two rounds while an upstream is out, doubtful or starting slowly: a probe that is due waits no longer.
+/// Between two rounds while an upstream is out, doubtful or starting slowly: a probe that is due waits no
+/// longer.
 const BUSY_INTERVAL: Duration = Duration::from_millis(100);
 /// Between two rounds otherwise; a failure is followed by a probe within this time.
 const QUIET_INTERVAL: Duration = Duration::from_millis(500);

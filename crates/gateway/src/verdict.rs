@@ -1,5 +1,5 @@
-//! Says why load is as it is, and who limits whom: the verdict in `/status` and in the metrics, and one line a minute and service
-//! in the log for as long as requests are refused there.
+//! Says why load is as it is, and who limits whom: the verdict in `/status` and in the metrics, and one line
+//! a minute and service in the log for as long as requests are refused there.
 
 use crate::shared::{Live, Shared};
 use flashweir_admission::pipeline::{LoadCause, LoadVerdict, Situation, StageName, VerdictKeeper};
@@ -164,8 +164,8 @@ pub(crate) fn status(shared: &Shared) -> Value {
     })
 }
 
-/// The service whose machines the verdict speaks of: one for which requests wait, else one whose machines are short of something, else the
-/// first that has agents.
+/// The service whose machines the verdict speaks of: one for which requests wait, else one whose machines are
+/// short of something, else the first that has agents.
 fn blamed(shared: &Shared) -> Option<String> {
     let (live, machines, now) = (shared.live.load(), shared.machines.load(), shared.clock.now());
     let known = live.config.services.iter().zip(&live.sentries).filter_map(|(service, sentry)| {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// A renewed certificate is in use within this time; looking costs two `stat` calls.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Takes over renewed certificates, the gateway's own and those that vouch for its upstreams, until the future is dropped.
+/// Takes over renewed certificates, the gateway's own and those that vouch for its upstreams, until the
+/// future is dropped.
 pub(crate) async fn watch_certificates(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(CERTIFICATE_INTERVAL).await;
@@ -43,7 +44,8 @@ fn report_reload(shared: &Shared, reloaded: Result<bool, TlsError>, what: impl D
 
 /// Interval between two readings of the number of connections.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(2);
-/// Connections that have ended since the peak, at least, before memory is given back: they held some megabytes.
+/// Connections that have ended since the peak, at least, before memory is given back: they held some
+/// megabytes.
 const CONNECTIONS_GONE: usize = 128;
 
 /// Then once more: idle connections to servers go some seconds after the clients'.

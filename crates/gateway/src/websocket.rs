@@ -1,5 +1,6 @@
-//! WebSocket over HTTP/2 (RFC 8441): a client's CONNECT with `:protocol: websocket` is sent on as the GET with `Upgrade` that HTTP/1.1 has
-//! for it, and the upstream's 101 is answered by 200. The client's stream is then the tunnel.
+//! WebSocket over HTTP/2 (RFC 8441): a client's CONNECT with `:protocol: websocket` is sent on as the GET
+//! with `Upgrade` that HTTP/1.1 has for it, and the upstream's 101 is answered by 200. The client's stream is
+//! then the tunnel.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -53,7 +54,8 @@ impl WebSocketStream {
         Ok(Self { accept: accept_of(&key) })
     }
 
-    /// Turns the upstream's 101 into the 200 that opens the stream; false where it has not understood the key.
+    /// Turns the upstream's 101 into the 200 that opens the stream; false where it has not understood the
+    /// key.
     pub(crate) fn open(&self, answer: &mut response::Parts) -> bool {
         let accept = answer.headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
         if accept != Some(self.accept.as_bytes()) {

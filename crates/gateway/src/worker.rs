@@ -33,8 +33,8 @@ pub(crate) fn run(index: usize, shared: Arc<Shared>, listeners: WorkerListeners,
     };
 }
 
-/// Reports to the control thread how a worker ended, a panic included: a gateway that silently serves with fewer
-/// workers than it should is worse than one that stops.
+/// Reports to the control thread how a worker ended, a panic included: a gateway that silently serves with
+/// fewer workers than it should is worse than one that stops.
 struct Report {
     stopped: mpsc::Sender<Stopped>,
     how: Stopped,
@@ -47,8 +47,8 @@ impl Drop for Report {
     }
 }
 
-/// Serves until it is drained after an order to drain, or until the time for that is over; returns how many requests
-/// were cut.
+/// Serves until it is drained after an order to drain, or until the time for that is over; returns how many
+/// requests were cut.
 async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, ends: WorkerEnds) -> usize {
     let (worker, services) = WorkerContext::new(index, shared, ends.gate_samples);
     attend(&worker, services);
@@ -125,7 +125,8 @@ fn nothing_to_sweep(worker: &WorkerContext) -> bool {
         && worker.readers.is_empty()
 }
 
-/// Hands over what was measured of crowds whenever the planner asks; keeps accumulating while the queue is full.
+/// Hands over what was measured of crowds whenever the planner asks; keeps accumulating while the queue is
+/// full.
 async fn sample(
     worker: Rc<WorkerContext>,
     mut wanted: watch::Receiver<u64>,

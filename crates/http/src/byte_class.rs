@@ -1,4 +1,5 @@
-//! Classes of bytes as tables: one load for each byte, where a comparison with each of a class's members takes dozens of instructions.
+//! Classes of bytes as tables: one load for each byte, where a comparison with each of a class's members
+//! takes dozens of instructions.
 
 /// A set of bytes.
 pub(crate) struct ByteClass([bool; 256]);
@@ -8,8 +9,9 @@ pub(crate) static TOKEN: ByteClass = ByteClass::alphanumeric_and(b"!#$%&'*+-.^_`
 /// `unreserved` and `sub-delims` of RFC 3986 §2 without the comma: what names of hosts are made of.
 pub(crate) static HOST_NAME: ByteClass = ByteClass::alphanumeric_and(b"-._~!$&'()*+;=");
 
-/// Bytes of a path: those that RFC 3986 §3.3 allows and those that clients send unencoded all the same, which are printable ASCII without
-/// `#`, `<`, `>` and the backtick, and all beyond ASCII. Browsers encode these four in a path.
+/// Bytes of a path: those that RFC 3986 §3.3 allows and those that clients send unencoded all the same, which
+/// are printable ASCII without `#`, `<`, `>` and the backtick, and all beyond ASCII. Browsers encode these
+/// four in a path.
 pub(crate) static PATH: ByteClass = ByteClass::visible_without(b"#<>`?");
 /// Bytes of a query: with the backtick and without the quotation mark, as browsers encode there.
 pub(crate) static QUERY: ByteClass = ByteClass::visible_without(b"#<>\"");

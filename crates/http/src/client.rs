@@ -22,8 +22,8 @@ pub const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
-/// The network a client is counted by: its address in IPv4, its /64 in IPv6, where one subscriber has at least
-/// that many addresses to choose from.
+/// The network a client is counted by: its address in IPv4, its /64 in IPv6, where one subscriber has at
+/// least that many addresses to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientNetwork(IpAddr);
 
@@ -106,8 +106,9 @@ impl ClientNetwork {
     }
 }
 
-/// A number for the /24 of an IPv4 address and the /56 of an IPv6 one, which is what one household or one rented server mostly
-/// has. It is taken from the address alone: nothing that a client writes into its request changes it.
+/// A number for the /24 of an IPv4 address and the /56 of an IPv6 one, which is what one household or one
+/// rented server mostly has. It is taken from the address alone: nothing that a client writes into its
+/// request changes it.
 #[must_use]
 pub fn subscriber(address: IpAddr) -> u64 {
     match address.to_canonical() {
@@ -117,7 +118,8 @@ pub fn subscriber(address: IpAddr) -> u64 {
     }
 }
 
-/// The last nodes of a list, as many as are ever walked, in the order in which they are written; `None` for what is no address.
+/// The last nodes of a list, as many as are ever walked, in the order in which they are written; `None` for
+/// what is no address.
 pub(crate) fn last_nodes(headers: &HeaderMap, name: &HeaderName) -> Vec<Option<IpAddr>> {
     let parse = if *name == FORWARDED { forwarded_for } else { parse_node };
     let mut nodes: Vec<_> = right_to_left(headers, name).map(parse).take(FORWARDED_HOPS).collect();
@@ -125,8 +127,8 @@ pub(crate) fn last_nodes(headers: &HeaderMap, name: &HeaderName) -> Vec<Option<I
     nodes
 }
 
-/// The comma-separated elements of a field, last line's last first. An element that is not text is a question mark, which ends a
-/// walk; those behind it, which others have written, are read all the same.
+/// The comma-separated elements of a field, last line's last first. An element that is not text is a question
+/// mark, which ends a walk; those behind it, which others have written, are read all the same.
 fn right_to_left<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     // `HeaderMap::GetAll` runs backwards too.
     headers

@@ -34,7 +34,8 @@ pub(crate) struct Host {
     latest: Mutex<Option<Answer>>,
     /// The resolver gave no answer the last time.
     is_failing: AtomicBool,
-    /// Held by the one connection that asks the resolver while that is failing: each question may occupy a thread for many seconds.
+    /// Held by the one connection that asks the resolver while that is failing: each question may occupy a
+    /// thread for many seconds.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -122,8 +123,9 @@ pub async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if is_localhost(host) { Ok(with_loopback(found.unwrap_or_default(), port)) } else { found }
 }
 
-/// Addresses of a host each of which is a server by itself. Those of `localhost` are one server, which may listen on one of them only: the one
-/// that accepts a connection; while none does those that were `known`, or all.
+/// Addresses of a host each of which is a server by itself. Those of `localhost` are one server, which may
+/// listen on one of them only: the one that accepts a connection; while none does those that were `known`, or
+/// all.
 ///
 /// # Errors
 /// Errors of the resolver.
@@ -165,7 +167,8 @@ pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
         };
         match ended {
             Some(Ok(Ok(stream))) => return Ok(stream),
-            // A refusal says more than another address that cannot be reached from here: a server may listen again.
+            // A refusal says more than another address that cannot be reached from here: a server may listen
+            // again.
             Some(Ok(Err(_))) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Some(Ok(Err(failed))) => error = failed,
             Some(Err(failed)) => error = io::Error::other(failed),
@@ -180,8 +183,8 @@ fn is_localhost(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Adds the loopback addresses that the resolver left out. A name below `localhost` to which it gives another address, as container
-/// networks do, keeps that alone.
+/// Adds the loopback addresses that the resolver left out. A name below `localhost` to which it gives another
+/// address, as container networks do, keeps that alone.
 fn with_loopback(mut found: Vec<SocketAddr>, port: u16) -> Vec<SocketAddr> {
     if found.iter().all(|address| address.ip().is_loopback()) {
         for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
@@ -218,8 +221,8 @@ mod tests {
         list.iter().map(|address| address.parse().unwrap()).collect()
     }
 
-    /// RFC 6761 §6.3, and vercel-labs/portless#353: servers that listen on `localhost` may have `::1` alone, and `/etc/hosts` may have
-    /// `127.0.0.1` alone.
+    /// RFC 6761 §6.3, and vercel-labs/portless#353: servers that listen on `localhost` may have `::1` alone,
+    /// and `/etc/hosts` may have `127.0.0.1` alone.
     #[tokio::test]
     async fn localhost_is_both_loopback_addresses() {
         for name in ["localhost", "LocalHost.", "app.localhost"] {
@@ -253,8 +256,8 @@ mod tests {
         }
     }
 
-    /// RFC 8305 §5, and tinyproxy/tinyproxy#392: an address that is silent costs the delay, not the connect timeout. A backlog that is
-    /// full is silent.
+    /// RFC 8305 §5, and tinyproxy/tinyproxy#392: an address that is silent costs the delay, not the connect
+    /// timeout. A backlog that is full is silent.
     #[tokio::test]
     async fn a_silent_address_does_not_keep_the_next_one_waiting() {
         let silent = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -282,7 +285,8 @@ mod tests {
         assert_eq!(families_in_turn(&[]), []);
     }
 
-    /// RFC 8767 §4, and apache/apisix#13903: a resolver that fails does not take the servers away; one that says that the name is gone does.
+    /// RFC 8767 §4, and apache/apisix#13903: a resolver that fails does not take the servers away; one that
+    /// says that the name is gone does.
     #[test]
     fn the_latest_answer_stays_in_use_while_the_resolver_fails() {
         let host = Host::new("app.test".to_owned(), 80);

@@ -1,9 +1,9 @@
 //! The head guard as a stream: above TLS, below hyper.
 //!
-//! A message that the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes no parser
-//! accepts (`NUL CRLF CRLF`), so hyper itself answers in order, after the responses still owed, and closes;
-//! a head over its limits is cut where hyper's equal limits end it. hyper's answer is empty: `refused_head` takes
-//! its place. A refused body fails the read.
+//! A message that the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes
+//! no parser accepts (`NUL CRLF CRLF`), so hyper itself answers in order, after the responses still owed, and
+//! closes; a head over its limits is cut where hyper's equal limits end it. hyper's answer is empty:
+//! `refused_head` takes its place. A refused body fails the read.
 
 use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
 use crate::held_end::{EndHolder, EndState};
@@ -188,8 +188,9 @@ impl<Io> Guarded<Io> {
         }
     }
 
-    /// The same; a client that ends its half of the connection while it waits for its answer gets it (HTTP/1 only). `held` is notified then:
-    /// the code that serves the connection calls [`GuardHandle::break_off`] when it is reset.
+    /// The same; a client that ends its half of the connection while it waits for its answer gets it (HTTP/1
+    /// only). `held` is notified then: the code that serves the connection calls [`GuardHandle::break_off`]
+    /// when it is reset.
     #[must_use]
     pub fn answering_half_closed(mut self, held: Rc<Notify>) -> Self {
         self.ends = Some(EndHolder::new(held));
@@ -306,7 +307,8 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
         }
     }
 
-    /// Says which protocol ALPN chose; of HTTP/2 only the frames are followed (see [`crate::rules`] for its heads).
+    /// Says which protocol ALPN chose; of HTTP/2 only the frames are followed (see [`crate::rules`] for its
+    /// heads).
     pub fn expect(&mut self, protocol: Protocol) {
         if protocol == Protocol::Http2 {
             self.frames = Some((FrameWatch::new(), Instant::now()));
@@ -367,7 +369,8 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
 }
 
 impl<Io: AsyncWrite + Unpin> Guarded<Io> {
-    /// Sends the last frame of an HTTP/2 connection. Where no write is blocked, what was written ended with a frame.
+    /// Sends the last frame of an HTTP/2 connection. Where no write is blocked, what was written ended with a
+    /// frame.
     fn say_goodbye(&mut self, cx: &mut Context<'_>) {
         if let Some((frames, _)) = &self.frames
             && !self.handle.is_write_blocked()
@@ -378,7 +381,8 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
         }
     }
 
-    /// Writes interim responses where a response may begin. Pending while something of our own is still to be written.
+    /// Writes interim responses where a response may begin. Pending while something of our own is still to be
+    /// written.
     fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.is_flushed && self.handle.0.interims.is_waiting() {
             self.handle.0.interims.take().iter().for_each(|head| write(head, &mut self.own_left));

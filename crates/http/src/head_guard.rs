@@ -1,11 +1,12 @@
 //! Follows the framing of one HTTP/1.1 connection's requests, strictly.
 //!
 //! Decides, for each byte a client sent, whether it may reach the HTTP parser. Two parsers that disagree on
-//! where a request ends are how requests are smuggled past an intermediary (RFC 9112 §11.2); so any input that can be
-//! read in two ways is refused here, before any parser has seen the end of the head it is in.
+//! where a request ends are how requests are smuggled past an intermediary (RFC 9112 §11.2); so any input
+//! that can be read in two ways is refused here, before any parser has seen the end of the head it is in.
 //!
-//! Pure: bytes in, verdict out. Cost is linear in the bytes: body bytes are skipped, head lines are found with
-//! `memchr` and judged once. One buffer (at most `max_head_bytes`) is kept, for a line that two reads share.
+//! Pure: bytes in, verdict out. Cost is linear in the bytes: body bytes are skipped, head lines are found
+//! with `memchr` and judged once. One buffer (at most `max_head_bytes`) is kept, for a line that two reads
+//! share.
 
 use crate::head_line::{RequestVersion, judge_field, judge_request_line};
 use crate::rules::field::{Field, Framing};

@@ -1,14 +1,17 @@
 //! A client that ends its half of the connection while it waits for its answer (RFC 9112 §9.6 lets it).
 //!
-//! To the server's kernel, an end of one half looks like an end of both. So the end is *held*: the parser above doesn't learn of it before the
-//! answer is complete, and the first byte of the answer, which is the same in all, is sent ahead. A client that closed both halves answers
-//! that byte with a reset, one round trip later; then its request is abandoned. A client that waits has the first byte of its status line.
+//! To the server's kernel, an end of one half looks like an end of both. So the end is *held*: the parser
+//! above doesn't learn of it before the answer is complete, and the first byte of the answer, which is the
+//! same in all, is sent ahead. A client that closed both halves answers that byte with a reset, one round
+//! trip later; then its request is abandoned. A client that waits has the first byte of its status line.
 //!
-//! Of an answer under way whose length is unknown, an event stream for one, a digit is sent ahead: `0`, with which the size of the next chunk
-//! may begin (RFC 9112 §7.1). One of known length goes on by itself, and its next bytes show the same.
+//! Of an answer under way whose length is unknown, an event stream for one, a digit is sent ahead: `0`, with
+//! which the size of the next chunk may begin (RFC 9112 §7.1). One of known length goes on by itself, and its
+//! next bytes show the same.
 //!
-//! **Cost.** Nothing for a connection whose client doesn't end its half: one comparison for each read. **What it can't see:** a client whose
-//! machine has gone, or whose network drops resets, is answered as if it waited, within the bounds that every request has.
+//! **Cost.** Nothing for a connection whose client doesn't end its half: one comparison for each read. **What
+//! it can't see:** a client whose machine has gone, or whose network drops resets, is answered as if it
+//! waited, within the bounds that every request has.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -116,7 +119,8 @@ impl EndHolder {
         self.is_answering = true;
     }
 
-    /// The end was read while a response is owed. `is_flushed`: what was written of it ends with a chunk, if it is sent in chunks.
+    /// The end was read while a response is owed. `is_flushed`: what was written of it ends with a chunk, if
+    /// it is sent in chunks.
     pub(crate) fn hold<Io: AsyncWrite + Unpin>(
         &mut self,
         state: &EndState,

@@ -1,10 +1,12 @@
-//! A budget of HTTP/2 frames that carry no work: WINDOW_UPDATE, PRIORITY, PING, SETTINGS, RST_STREAM and unknown ones.
+//! A budget of HTTP/2 frames that carry no work: WINDOW_UPDATE, PRIORITY, PING, SETTINGS, RST_STREAM and
+//! unknown ones.
 //!
-//! They are under no flow control, so that one connection could use up a core with them (RFC 9113 §10.5). Requests, the payload of DATA frames and
-//! bytes of responses give credit for those that go with them: a client sends two WINDOW_UPDATE frames for each DATA frame at most. The rest
-//! leaks away at a fixed rate.
+//! They are under no flow control, so that one connection could use up a core with them (RFC 9113 §10.5).
+//! Requests, the payload of DATA frames and bytes of responses give credit for those that go with them: a
+//! client sends two WINDOW_UPDATE frames for each DATA frame at most. The rest leaks away at a fixed rate.
 //!
-//! Pure: the clock is an argument, and is read only once [`DEBT_MAX`] frames are counted. O(1) for each frame, 24 bytes.
+//! Pure: the clock is an argument, and is read only once [`DEBT_MAX`] frames are counted. O(1) for each
+//! frame, 24 bytes.
 
 use std::time::Duration;
 
@@ -107,7 +109,8 @@ mod tests {
         let mut budget = FrameBudget::default();
         let never = || -> Duration { unreachable!("the clock is read only near the bound") };
         for _ in 0..100_000 {
-            // A request with two updates and a cancellation; a download by frames of 1 KiB, each with two updates.
+            // A request with two updates and a cancellation; a download by frames of 1 KiB, each with two
+            // updates.
             for kind in [HEADERS, WINDOW_UPDATE, WINDOW_UPDATE, 3] {
                 budget.receive(kind, 4);
             }

@@ -1,12 +1,13 @@
 //! Follows the frames of one HTTP/2 connection from a client, to know when a request's head is under way.
 //!
-//! A head may be spread over a HEADERS frame and any number of CONTINUATION frames, and nothing else may come in between
-//! (RFC 9113 §4.3). A client that sends it byte by byte holds the connection with all its streams; the HTTP/2 library has no
-//! timer for that.
+//! A head may be spread over a HEADERS frame and any number of CONTINUATION frames, and nothing else may come
+//! in between (RFC 9113 §4.3). A client that sends it byte by byte holds the connection with all its streams;
+//! the HTTP/2 library has no timer for that.
 //!
 //! Frames that carry no work are counted: see [`http2_budget`](crate::http2_budget).
 //!
-//! Pure: bytes in, whether a head is under way out. Reads nine bytes of each frame, skips the rest, keeps nothing.
+//! Pure: bytes in, whether a head is under way out. Reads nine bytes of each frame, skips the rest, keeps
+//! nothing.
 
 use crate::http2_budget::FrameBudget;
 use std::time::Duration;
@@ -71,7 +72,8 @@ impl FrameWatch {
         self.budget.is_exceeded(since_begin)
     }
 
-    /// The frame that ends a connection whose client sends too many: GOAWAY with ENHANCE_YOUR_CALM (RFC 9113 §6.8, §7).
+    /// The frame that ends a connection whose client sends too many: GOAWAY with ENHANCE_YOUR_CALM (RFC 9113
+    /// §6.8, §7).
     pub(crate) fn go_away(&self) -> [u8; 17] {
         let mut frame = [0, 0, 8, GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ENHANCE_YOUR_CALM];
         frame[FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + 4].copy_from_slice(&self.last_stream);

@@ -32,8 +32,8 @@ pub struct WorkerListeners(Vec<StdTcpListener>);
 /// Binds every address once for each worker, before any worker runs: either all is bound or nothing is.
 ///
 /// With SO_REUSEPORT the kernel spreads connections over the workers' sockets, and would as readily share the
-/// port with a stranger who also set it; so each address is first bound without, which fails if the port is in use.
-/// Port 0 means one free port, the same for all workers.
+/// port with a stranger who also set it; so each address is first bound without, which fails if the port is
+/// in use. Port 0 means one free port, the same for all workers.
 ///
 /// # Errors
 /// [`ListenError`] naming the first address that cannot be had.
@@ -75,8 +75,8 @@ impl WorkerListeners {
 /// Accepts one connection with TCP_NODELAY set: an intermediary must not hold back what it was given.
 ///
 /// # Errors
-/// Errors of `accept(2)`: most concern one connection only, but EMFILE and the like want a pause before the next
-/// call. A connection that broke before it was accepted is an error too.
+/// Errors of `accept(2)`: most concern one connection only, but EMFILE and the like want a pause before the
+/// next call. A connection that broke before it was accepted is an error too.
 pub async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, peer) = listener.accept().await?;
     stream.set_nodelay(true)?;

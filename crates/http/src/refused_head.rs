@@ -1,11 +1,12 @@
 //! The answer to a head that the guard refused, with a body that says why.
 //!
-//! hyper keeps the order of answers, but its own answer to what it cannot parse is empty. It is recognised among what
-//! hyper writes, and this one is sent in its place.
+//! hyper keeps the order of answers, but its own answer to what it cannot parse is empty. It is recognised
+//! among what hyper writes, and this one is sent in its place.
 
 use crate::violation::FramingViolation;
 
-/// Answer in bytes, with the date of hyper's, and without its text where the method was HEAD; the connection ends after it.
+/// Answer in bytes, with the date of hyper's, and without its text where the method was HEAD; the connection
+/// ends after it.
 pub(crate) fn answer(violation: FramingViolation, is_head: bool, empty: &[u8]) -> Vec<u8> {
     let status = match violation {
         FramingViolation::HeadTooLarge | FramingViolation::TooManyFields => {

@@ -143,9 +143,9 @@ impl Server {
     /// Serves one connection to its end; must run inside a `LocalSet`.
     ///
     /// `protocol` is what ALPN chose, `None` to find out from the first bytes. `service` is called for each
-    /// request with the connection it came on; an error from it closes the connection without an answer.
-    /// A body's `100 Continue` is sent when the service polls it before any of it is there. When `drain` resolves, no
-    /// further request is taken and the connection ends once those in flight are done.
+    /// request with the connection it came on; an error from it closes the connection without an answer. A
+    /// body's `100 Continue` is sent when the service polls it before any of it is there. When `drain`
+    /// resolves, no further request is taken and the connection ends once those in flight are done.
     ///
     /// Dropping the future cuts the connection.
     pub async fn serve<Io, S, F, B, E>(
@@ -332,8 +332,9 @@ impl Connection {
         self.stream.as_ref().map(|stream| stream.cut.clone())
     }
 
-    /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection becomes this tunnel. In HTTP/2 once
-    /// a 200 has been sent, and it is the stream that does; it counts as a request in flight, and the others of its connection go on.
+    /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection
+    /// becomes this tunnel. In HTTP/2 once a 200 has been sent, and it is the stream that does; it counts as
+    /// a request in flight, and the others of its connection go on.
     ///
     /// # Errors
     /// The violation found in what the client sent ahead; the tunnel is dropped (and reports so), answer 400.

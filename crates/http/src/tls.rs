@@ -80,7 +80,8 @@ pub struct ServerTls {
 /// The key that new handshakes use.
 struct CurrentKey(ArcSwap<CertifiedKey>);
 
-/// Trust in the certificates of upstreams; its file can be replaced while connections are open. Shared by all workers.
+/// Trust in the certificates of upstreams; its file can be replaced while connections are open. Shared by all
+/// workers.
 pub(crate) struct ClientTls {
     ca_file: Option<PathBuf>,
     protocol: Protocol,
@@ -126,8 +127,8 @@ impl ServerTls {
         self.load(seen)
     }
 
-    /// Reloads if either file changed since it was last read; says whether it did. Two `stat` calls otherwise.
-    /// A change that cannot be used is reported once, not at every call.
+    /// Reloads if either file changed since it was last read; says whether it did. Two `stat` calls
+    /// otherwise. A change that cannot be used is reported once, not at every call.
     ///
     /// # Errors
     /// As [`reload`](Self::reload).
@@ -139,8 +140,8 @@ impl ServerTls {
         self.load(seen).map(|()| true)
     }
 
-    /// Performs the handshake; the time it may take is the caller's to bound. With the connection comes the fingerprint of the client's
-    /// software: see [`fingerprint`].
+    /// Performs the handshake; the time it may take is the caller's to bound. With the connection comes the
+    /// fingerprint of the client's software: see [`fingerprint`].
     ///
     /// # Errors
     /// Errors of the handshake.
@@ -166,9 +167,10 @@ impl ServerTls {
     }
 }
 
-/// A hash of what a ClientHello offers, in its order: cipher suites, groups, signature schemes, protocols. Clients of one program and version
-/// have the same, under any name in `User-Agent`. Values that clients draw at random to keep servers tolerant
-/// (RFC 8701) are left out. No key: it is to be hashed again where clients may not choose collisions.
+/// A hash of what a ClientHello offers, in its order: cipher suites, groups, signature schemes, protocols.
+/// Clients of one program and version have the same, under any name in `User-Agent`. Values that clients draw
+/// at random to keep servers tolerant (RFC 8701) are left out. No key: it is to be hashed again where clients
+/// may not choose collisions.
 #[must_use]
 pub fn fingerprint(hello: &ClientHello<'_>) -> u64 {
     let numbers = |state: u64, numbers: &mut dyn Iterator<Item = u16>| {

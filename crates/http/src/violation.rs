@@ -56,7 +56,8 @@ pub enum FramingViolation {
     HeadTooLarge,
     /// The head exceeds its field limit (answered 431).
     TooManyFields,
-    /// More HTTP/2 frames that carry no work than a connection may send (RFC 9113 §10.5; GOAWAY with ENHANCE_YOUR_CALM).
+    /// More HTTP/2 frames that carry no work than a connection may send (RFC 9113 §10.5; GOAWAY with
+    /// ENHANCE_YOUR_CALM).
     FrameFlood,
 }
 

@@ -6,15 +6,16 @@ use std::{fs, io};
 
 use libbpf_rs::{MapCore as _, MapHandle, libbpf_sys};
 
-/// While it lives the kernel measures every run of every program of this machine, which costs each some tens of
-/// nanoseconds: two readings of a clock, one of which is part of what it measures.
+/// While it lives the kernel measures every run of every program of this machine, which costs each some tens
+/// of nanoseconds: two readings of a clock, one of which is part of what it measures.
 #[derive(Debug)]
 pub struct RunTimes {
     _kept_open: OwnedFd,
 }
 
 impl RunTimes {
-    /// Begins to measure (BPF_ENABLE_STATS; Linux 5.8 and later). It ends when this is dropped or its process ends.
+    /// Begins to measure (BPF_ENABLE_STATS; Linux 5.8 and later). It ends when this is dropped or its process
+    /// ends.
     ///
     /// # Errors
     /// When this process may not (it takes CAP_SYS_ADMIN), or this kernel cannot.
@@ -73,8 +74,8 @@ pub struct MapMemory {
     pub bytes: u64,
 }
 
-/// Programs and maps that a process holds, by the kernel's account of its descriptors. Reads a small file for each of
-/// them.
+/// Programs and maps that a process holds, by the kernel's account of its descriptors. Reads a small file for
+/// each of them.
 ///
 /// # Errors
 /// When there is no such process, or this one may not look at it.

@@ -3,8 +3,8 @@
 /// Nanoseconds of CLOCK_MONOTONIC: what `bpf_ktime_get_ns` says.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a structure that outlives the call. This clock exists on every Linux, so it cannot
-    // fail.
+    // SAFETY: the pointer is to a structure that outlives the call. This clock exists on every Linux, so it
+    // cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     // Neither is ever negative.
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -47,8 +47,8 @@ pub(crate) fn driver_of(interface: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// Binds a program to an interface by a link, which lasts as long as its descriptor. Where, and with which flags, is
-/// libbpf's.
+/// Binds a program to an interface by a link, which lasts as long as its descriptor. Where, and with which
+/// flags, is libbpf's.
 ///
 /// # Errors
 /// The kernel's error.

@@ -1,8 +1,9 @@
 //! Ports chosen late: when a connection is made, not when the socket gets its address.
 //!
-//! `bind` to an address and port 0 takes a port that no other socket at that address has, even one with another
-//! destination: some 28,000, and then no more connections, those closed within the last minute included. Where the port
-//! is chosen by `connect`, only the whole of both ends has to be unique, and a port can serve for many destinations.
+//! `bind` to an address and port 0 takes a port that no other socket at that address has, even one with
+//! another destination: some 28,000, and then no more connections, those closed within the last minute
+//! included. Where the port is chosen by `connect`, only the whole of both ends has to be unique, and a port
+//! can serve for many destinations.
 
 use std::io;
 use std::mem::size_of;
@@ -15,8 +16,8 @@ use std::os::fd::{AsFd, AsRawFd};
 /// Errors of `setsockopt`: not an internet socket, or a kernel that does not know the option.
 pub fn choose_port_late(socket: &impl AsFd) -> io::Result<()> {
     let on: libc::c_int = 1;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the pointer is to an integer that outlives
-    // the call, and its size goes with it, so the kernel reads nothing beyond it.
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the pointer is to an integer that
+    // outlives the call, and its size goes with it, so the kernel reads nothing beyond it.
     let status = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

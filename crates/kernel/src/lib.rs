@@ -1,5 +1,5 @@
-//! Safe wrappers over what only the kernel knows, and programs that run inside it; the one crate that may use unsafe
-//! code.
+//! Safe wrappers over what only the kernel knows, and programs that run inside it; the one crate that may use
+//! unsafe code.
 //!
 //! The programs (feature `bpf`) are C, in `bpf/`; the build compiles them and the library carries them along.
 

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// A value that is its bytes: a C structure of integers without padding.
 ///
 /// # Safety
-/// The type is `repr(C)`, consists of integers only and has no padding; every pattern of bits is a value of it.
+/// The type is `repr(C)`, consists of integers only and has no padding; every pattern of bits is a value of
+/// it.
 pub(crate) unsafe trait Plain: Copy + Default {}
 
 /// The bytes of a value, for the kernel.
@@ -17,7 +18,8 @@ pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {
 /// A value from the kernel's bytes.
 ///
 /// # Panics
-/// When there are too few: the map has another layout, and its values another size, which a test would have seen.
+/// When there are too few: the map has another layout, and its values another size, which a test would have
+/// seen.
 pub(crate) fn value_of<T: Plain>(bytes: &[u8]) -> T {
     assert!(bytes.len() >= size_of::<T>(), "{} bytes are not enough", bytes.len());
     // SAFETY: every pattern of bits is a `Plain`, there are enough bytes, and they need no alignment.
@@ -39,7 +41,8 @@ impl From<IpAddr> for Address {
 }
 
 impl Address {
-    /// The network of one subscriber: the address of IPv4, the /64 of IPv6. As `subscriber` in `bpf/gate.bpf.c`.
+    /// The network of one subscriber: the address of IPv4, the /64 of IPv6. As `subscriber` in
+    /// `bpf/gate.bpf.c`.
     pub(crate) fn subscriber(self) -> Self {
         let address = Ipv6Addr::from(self.0);
         let bits = if address.to_ipv4_mapped().is_some() { u128::MAX } else { !u128::from(u64::MAX) };
@@ -72,8 +75,8 @@ impl From<Endpoint> for SocketAddr {
 macro_rules! plain {
     ($($type:ty: $bytes:literal),+ $(,)?) => {$(
         const _: () = assert!(size_of::<$type>() == $bytes);
-        // SAFETY: `repr(C)` of integers; the sizes, asserted above, are the sums of their fields', so nothing is
-        // padding.
+        // SAFETY: `repr(C)` of integers; the sizes, asserted above, are the sums of their fields', so nothing
+        // is padding.
         unsafe impl $crate::plain::Plain for $type {}
     )+};
 }

@@ -1,4 +1,5 @@
-//! A compiled object and the kernel: loading it, finding its maps, running a program on a packet that no client sent.
+//! A compiled object and the kernel: loading it, finding its maps, running a program on a packet that no
+//! client sent.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;

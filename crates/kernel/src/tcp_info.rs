@@ -1,15 +1,18 @@
-//! The kernel's state of a TCP connection: which bytes the other side has acknowledged, and how fast it answers.
+//! The kernel's state of a TCP connection: which bytes the other side has acknowledged, and how fast it
+//! answers.
 //!
-//! `write` returning says only that bytes fit the socket's buffer. The peer's kernel acknowledging them is the first
-//! honest sign that they crossed the network, and `TCP_INFO` is where Linux shows it. The structure has grown over
-//! the years and the kernel fills as much as it knows: a field the running kernel lacks is `None`, never zero.
+//! `write` returning says only that bytes fit the socket's buffer. The peer's kernel acknowledging them is
+//! the first honest sign that they crossed the network, and `TCP_INFO` is where Linux shows it. The structure
+//! has grown over the years and the kernel fills as much as it knows: a field the running kernel lacks is
+//! `None`, never zero.
 
 use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-/// One look at a connection. Reading it costs one system call, about a microsecond (it takes the socket's lock).
+/// One look at a connection. Reading it costs one system call, about a microsecond (it takes the socket's
+/// lock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// The connection is over: reset, or closed by both sides. Nothing more will be acknowledged.
@@ -41,8 +44,9 @@ pub struct TcpInfo {
 pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
     let mut raw = KernelTcpInfo::default();
     let mut filled = size_of::<KernelTcpInfo>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the pointer is to a `repr(C)` structure of
-    // plain integers that outlives the call, and `filled` holds its size, so the kernel writes nothing beyond it.
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the pointer is to a `repr(C)`
+    // structure of plain integers that outlives the call, and `filled` holds its size, so the kernel writes
+    // nothing beyond it.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

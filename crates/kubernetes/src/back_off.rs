@@ -30,7 +30,8 @@ impl BackOff {
         Self { failures: 0, longest, rng: Rng::new(seed) }
     }
 
-    /// One more. The wait: half of the doubled time for sure, the other half at random, so that many clients do not return together.
+    /// One more. The wait: half of the doubled time for sure, the other half at random, so that many clients
+    /// do not return together.
     pub fn failed(&mut self) -> Duration {
         let doublings = self.failures.min(DOUBLINGS_MAX);
         self.failures = self.failures.saturating_add(1);

@@ -1,4 +1,5 @@
-//! The Kubernetes API as this crate uses it: every call with a time limit, every failure of one of four kinds.
+//! The Kubernetes API as this crate uses it: every call with a time limit, every failure of one of four
+//! kinds.
 
 use crate::lease::{LeaseRecord, LeaseStep};
 use crate::objects::TargetReference;
@@ -17,7 +18,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tokio::time::timeout;
 
-/// An API server that has not answered by then is treated as gone. Leadership outlasts a call that begins in its first half.
+/// An API server that has not answered by then is treated as gone. Leadership outlasts a call that begins in
+/// its first half.
 pub(crate) const CALL_WITHIN: Duration = Duration::from_millis(900);
 /// As what this program names itself to the API.
 pub(crate) const FIELD_MANAGER: &str = "flashweir-control";
@@ -270,7 +272,8 @@ impl Cluster {
         Ok(object.as_ref().map(lease_record))
     }
 
-    /// Does what an election says; the version that the Lease has then, or [`ApiError::Conflict`] when another was first.
+    /// Does what an election says; the version that the Lease has then, or [`ApiError::Conflict`] when
+    /// another was first.
     pub(crate) async fn write_lease(
         &self,
         namespace: &str,

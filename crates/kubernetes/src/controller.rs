@@ -1,7 +1,8 @@
 //! One look at everything, one plan, and what follows from it.
 //!
-//! Each interval the state of the cluster is read again, and nothing is remembered of it that a later reading would not correct (level-triggered,
-//! as Kubernetes' own controllers). For each policy these are five small calls, besides one list of policies and one of autoscalers.
+//! Each interval the state of the cluster is read again, and nothing is remembered of it that a later reading
+//! would not correct (level-triggered, as Kubernetes' own controllers). For each policy these are five small
+//! calls, besides one list of policies and one of autoscalers.
 
 use crate::back_off::BackOff;
 use crate::cluster::{ApiError, CALL_WITHIN, Cluster, Event, Scale};
@@ -27,7 +28,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tracing::{info, warn};
 
-/// Policies that are read at the same time, and gateways of one policy: the API server and the network see no burst.
+/// Policies that are read at the same time, and gateways of one policy: the API server and the network see no
+/// burst.
 const AT_ONCE: usize = 16;
 
 /// A policy as it was read.
@@ -104,7 +106,8 @@ impl Controller {
         Instant::from_duration(self.began.elapsed())
     }
 
-    /// One interval. While the API server does not answer, replicas stay as they are and it is asked ever more seldom.
+    /// One interval. While the API server does not answer, replicas stay as they are and it is asked ever
+    /// more seldom.
     pub(crate) async fn tick(&mut self) {
         let now = self.now();
         self.metrics.set_leading(self.leader.term().is_some());
@@ -144,7 +147,8 @@ impl Controller {
             self.leader.step_down();
             return Ok(());
         }
-        // Knowledge from this term outlasts an outage of the API server; after another leader's term the orders of that leader are unknown.
+        // Knowledge from this term outlasts an outage of the API server; after another leader's term the
+        // orders of that leader are unknown.
         if self.learned_in.replace(term) != Some(term) {
             self.pools = Pools::default();
             self.states.clear();
@@ -307,7 +311,8 @@ impl Controller {
         }
     }
 
-    /// Sets replicas while this program leads. A conflict by a change of something else than replicas is tried once more.
+    /// Sets replicas while this program leads. A conflict by a change of something else than replicas is
+    /// tried once more.
     async fn set(
         &self,
         namespace: &str,
@@ -487,7 +492,8 @@ fn in_namespace<'a>(objects: &'a [Value], namespace: &'a str) -> impl Iterator<I
     objects.iter().filter(is_there)
 }
 
-/// Gateways have one owner as well: an autoscaler, or the oldest policy that names them. For others their scale is as if it was not there.
+/// Gateways have one owner as well: an autoscaler, or the oldest policy that names them. For others their
+/// scale is as if it was not there.
 fn claim_gateways(found: &[Found], facts: &mut BTreeMap<PolicyKey, Facts>, autoscalers: &[Value]) {
     let mut claimed = BTreeSet::new();
     for it in found {

@@ -68,7 +68,8 @@ impl Finding {
         !matches!(self, Self::Active | Self::Measuring)
     }
 
-    /// The conditions that say so, and whether its reason is new. `now` is written where the status changes, as Kubernetes wants it.
+    /// The conditions that say so, and whether its reason is new. `now` is written where the status changes,
+    /// as Kubernetes wants it.
     #[must_use]
     pub fn conditions(&self, before: &[Condition], now: &str) -> (Vec<Condition>, bool) {
         let status = match self {
@@ -79,7 +80,8 @@ impl Finding {
         let old = before.iter().find(|condition| condition.kind == ACTIVE);
         let since = old.filter(|old| old.status == status).map_or(now, |old| &old.last_transition_time);
         let is_new = old.is_none_or(|old| old.reason != self.reason());
-        // The message of one reason may vary from plan to plan, and each write of a status costs the API server one: the old message is kept.
+        // The message of one reason may vary from plan to plan, and each write of a status costs the API
+        // server one: the old message is kept.
         let message = old.filter(|_| !is_new).map_or_else(|| self.message(), |old| old.message.clone());
         let condition = Condition {
             kind: ACTIVE.to_owned(),
@@ -108,8 +110,9 @@ pub enum Order {
     },
 }
 
-/// The orders for one target. **The rule:** replicas are written when the *planned* number changes, so that an operator's own `kubectl scale` holds
-/// until the demand says something else, and another controller that writes as well is met by one write for each plan and never by a fight.
+/// The orders for one target. **The rule:** replicas are written when the *planned* number changes, so that
+/// an operator's own `kubectl scale` holds until the demand says something else, and another controller that
+/// writes as well is met by one write for each plan and never by a fight.
 #[derive(Debug, Default)]
 pub struct Orders {
     planned: Option<u32>,
@@ -140,8 +143,8 @@ impl Orders {
     }
 }
 
-/// Servers to order: with demand and none planned, one. Without any server no time of a request is ever measured, and a workload that was scaled to
-/// nothing would stay there.
+/// Servers to order: with demand and none planned, one. Without any server no time of a request is ever
+/// measured, and a workload that was scaled to nothing would stay there.
 #[must_use]
 pub fn with_demand(planned: u32, offered: u64) -> u32 {
     if offered > 0 { planned.max(1) } else { planned }

@@ -1,11 +1,13 @@
 //! Readings of several gateways about one service, as the planner's sample. No I/O.
 //!
-//! **The rule.** Counts are differences of a gateway's totals, summed over gateways; a gateway that is new or was restarted counts from its first
-//! reading on. One that does not answer is taken to have counted what it last did, for `REPEATED_MAX` readings: else its
-//! silence, under overload, would look like falling demand. **Refused for want of capacity** are the reasons of [`FOR_CAPACITY`]; what was
-//! refused for another reason is subtracted from what was offered, because more servers would not serve it. Attempts of the same
-//! person count once: each class is scaled by the gateway's ratio of unique to all requests. **A server's time** for one request is
-//! the number of servers over the capacity that the sentries have learned, where [`ServiceTimes`] takes it.
+//! **The rule.** Counts are differences of a gateway's totals, summed over gateways; a gateway that is new or
+//! was restarted counts from its first reading on. One that does not answer is taken to have counted what it
+//! last did, for `REPEATED_MAX` readings: else its silence, under overload, would look like falling demand.
+//! **Refused for want of capacity** are the reasons of [`FOR_CAPACITY`]; what was refused for another reason
+//! is subtracted from what was offered, because more servers would not serve it. Attempts of the same person
+//! count once: each class is scaled by the gateway's ratio of unique to all requests. **A server's time** for
+//! one request is the number of servers over the capacity that the sentries have learned, where
+//! [`ServiceTimes`] takes it.
 
 use flashweir_control::service_time::{ServiceTime, ServiceTimes};
 use flashweir_core::{Duration, Instant};
@@ -13,7 +15,8 @@ use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState,
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Reasons of refusals that more servers would answer. Not among them: an abuser's share, limits on connections, and a gateway that stops.
+/// Reasons of refusals that more servers would answer. Not among them: an abuser's share, limits on
+/// connections, and a gateway that stops.
 pub const FOR_CAPACITY: [&str; 10] = [
     "flash_crowd",
     "requests_in_flight",
@@ -37,7 +40,8 @@ pub struct GatewayReading {
     pub offered: u64,
     /// Unique attempts of the whole gateway.
     pub unique_offered: u64,
-    /// Requests a second that the service is known to carry through this gateway; none where nothing is known.
+    /// Requests a second that the service is known to carry through this gateway; none where nothing is
+    /// known.
     pub capacity_rps: Option<f64>,
     /// 95th percentile over mean of response times.
     pub quantile_factor: Option<f64>,
@@ -164,8 +168,9 @@ struct Gateway {
 }
 
 impl Demand {
-    /// The sample since the call before; none of the first one, and while no gateway is known. `readings` are those that answered, `listed`
-    /// all gateways there are. `classes` are the policy's, in its order; empty: all are one class.
+    /// The sample since the call before; none of the first one, and while no gateway is known. `readings` are
+    /// those that answered, `listed` all gateways there are. `classes` are the policy's, in its order; empty:
+    /// all are one class.
     pub fn sample(
         &mut self,
         now: Instant,
@@ -254,7 +259,8 @@ impl Counts {
     }
 }
 
-/// Adds what one gateway counted to the policy's classes; a class that the policy does not name counts as its last.
+/// Adds what one gateway counted to the policy's classes; a class that the policy does not name counts as its
+/// last.
 fn add(sums: &mut [Counts], counted: &GatewayReading, classes: &[String], scale: f64) {
     let unique =
         if counted.offered > 0 { counted.unique_offered as f64 / counted.offered as f64 } else { 1.0 };
@@ -328,7 +334,8 @@ mod tests {
         assert_eq!(demand.sample(at(0), both(100, 100), 2, &[], POOL), None);
         let sample = demand.sample(at(10), both(1_100, 600), 2, &[], POOL).expect("a sample");
         let counts = sample.classes[0];
-        // Unique attempts are half of all: 1,000 of each gateway; 500 of each were admitted, 1,500 attempts refused.
+        // Unique attempts are half of all: 1,000 of each gateway; 500 of each were admitted, 1,500 attempts
+        // refused.
         assert_eq!((counts.offered, counts.admitted, counts.refused), (2_000, 1_000, 1_500));
         assert_eq!(counts.service.count, 1_000, "measured while they refused");
         let load = sample.sentries.expect("known");

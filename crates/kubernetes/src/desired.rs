@@ -11,8 +11,8 @@ pub struct DesiredReplicas {
     pub replicas: Option<u32>,
 }
 
-/// All policies, by namespace and name. The leader writes what it plans, the others what the policies' status says, so that any of them can
-/// be asked.
+/// All policies, by namespace and name. The leader writes what it plans, the others what the policies' status
+/// says, so that any of them can be asked.
 #[derive(Debug)]
 pub struct DesiredTable {
     policies: Mutex<BTreeMap<(String, String), DesiredReplicas>>,

@@ -1,12 +1,14 @@
 //! Election of the leader, on a Lease of the Kubernetes API. No I/O.
 //!
-//! **The rule.** A candidate that sees the Lease unchanged for the Lease's duration, by its own clock, takes it over by a compare-and-swap on the
-//! object's version; clocks of different machines are never compared. The holder writes it again several times within its duration and
-//! believes to lead only until a duration after the request of its last successful write *began*: it stops before another may begin,
-//! independently of the network. **The term** is the Lease's number of transitions; it grows with each holder and fences what a former leader
-//! still wants to write. **Cost** one read and at most one write a step. **Failure:** without an API server the leader stops leading after the
-//! duration, and no candidate takes over; the same holder goes on when the server is back. Source: the protocol of coordination.k8s.io/v1 Lease
-//! as Kubernetes' own components use it.
+//! **The rule.** A candidate that sees the Lease unchanged for the Lease's duration, by its own clock, takes
+//! it over by a compare-and-swap on the object's version; clocks of different machines are never compared.
+//! The holder writes it again several times within its duration and believes to lead only until a duration
+//! after the request of its last successful write *began*: it stops before another may begin, independently
+//! of the network. **The term** is the Lease's number of transitions; it grows with each holder and fences
+//! what a former leader still wants to write. **Cost** one read and at most one write a step. **Failure:**
+//! without an API server the leader stops leading after the duration, and no candidate takes over; the same
+//! holder goes on when the server is back. Source: the protocol of coordination.k8s.io/v1 Lease as
+//! Kubernetes' own components use it.
 
 use flashweir_core::{Duration, Instant};
 
@@ -74,7 +76,8 @@ impl Election {
         self.duration
     }
 
-    /// The next term is at least this, though the Lease may count fewer transitions: it was deleted, or its holder wants a new term.
+    /// The next term is at least this, though the Lease may count fewer transitions: it was deleted, or its
+    /// holder wants a new term.
     pub fn set_least_term(&mut self, least_term: u64) {
         self.least_term = least_term;
     }

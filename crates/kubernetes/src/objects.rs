@@ -1,5 +1,5 @@
-//! Content of API objects, as plain values. Fields are read by name from JSON, so that a field that a newer API server adds or leaves out
-//! changes nothing here.
+//! Content of API objects, as plain values. Fields are read by name from JSON, so that a field that a newer
+//! API server adds or leaves out changes nothing here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,8 +65,8 @@ impl<'a> Port<'a> {
     }
 }
 
-/// Addresses of the endpoints of EndpointSlices that take requests: ready and not terminating. An absent condition `ready` counts as ready, as
-/// the API documents it. Sorted, each once.
+/// Addresses of the endpoints of EndpointSlices that take requests: ready and not terminating. An absent
+/// condition `ready` counts as ready, as the API documents it. Sorted, each once.
 #[must_use]
 pub fn ready_endpoints<'a>(slices: impl IntoIterator<Item = &'a Value>, port: Port<'_>) -> Vec<SocketAddr> {
     let is_ready = |endpoint: &Value| {

@@ -38,8 +38,8 @@ pub(crate) enum Unplanned {
 }
 
 impl Pools {
-    /// Follows the policies there are. A pool whose policies are as before keeps its planner, with all that it has learned. The result has policies
-    /// whose pool cannot be planned.
+    /// Follows the policies there are. A pool whose policies are as before keeps its planner, with all that
+    /// it has learned. The result has policies whose pool cannot be planned.
     pub(crate) fn update(
         &mut self,
         now: Instant,
@@ -100,7 +100,8 @@ impl Pools {
     }
 }
 
-/// Servers of a pool that policies share are the fewest that any of them says; a policy without a pool has as many as it may have.
+/// Servers of a pool that policies share are the fewest that any of them says; a policy without a pool has as
+/// many as it may have.
 fn pool_policy(interval: Duration, members: &[(&PolicyKey, &CheckedPolicy)]) -> Policy {
     let shared = members.iter().filter_map(|(_, policy)| policy.pool.as_ref()).map(|pool| pool.servers).min();
     let own = || members.iter().map(|(_, policy)| policy.application.servers_max).max().unwrap_or(1);

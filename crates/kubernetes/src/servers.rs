@@ -17,7 +17,8 @@ pub struct Servers {
 impl Servers {
     /// Takes what the API says: `replicas` that are wanted there, and pods that are `ready`.
     pub fn observe(&mut self, now: Instant, replicas: u32, ready: u32) -> PoolState {
-        // Replicas present at the first observation were ordered at an unknown time: their start-ups are not counted.
+        // Replicas present at the first observation were ordered at an unknown time: their start-ups are not
+        // counted.
         let before = self.replicas.replace(replicas).unwrap_or(replicas);
         let more = replicas.saturating_sub(before) as usize;
         let room = KUBERNETES_ORDERS - self.ordered.len();
@@ -34,7 +35,8 @@ impl Servers {
         PoolState { ready: in_use, starting: replicas - in_use, start_ups }
     }
 
-    /// This program has ordered another number, so its start-ups are timed from now and not from the next look.
+    /// This program has ordered another number, so its start-ups are timed from now and not from the next
+    /// look.
     pub fn ordered(&mut self, now: Instant, replicas: u32) {
         self.observe(now, replicas, self.ready);
     }

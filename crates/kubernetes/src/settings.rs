@@ -27,7 +27,8 @@ pub struct KubernetesSettings {
 
 /// Between plans: 0.5 s to an hour, as `interval_s` of a file.
 const INTERVAL_S: std::ops::RangeInclusive<f64> = 0.5..=3_600.0;
-/// Seconds of a Lease: at least twice as long as a call may take, and no longer than servers may wait for a plan.
+/// Seconds of a Lease: at least twice as long as a call may take, and no longer than servers may wait for a
+/// plan.
 const LEASE_S: std::ops::RangeInclusive<u64> = 2..=120;
 
 impl KubernetesSettings {

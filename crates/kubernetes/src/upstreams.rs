@@ -1,8 +1,8 @@
 //! Pods to which a gateway's requests may go: a watch of the EndpointSlices of a Service.
 //!
-//! The watch runs on its own thread, beside the gateway. While the API server is gone the last list stays in use: the gateway finds by itself
-//! which servers answer. An empty list is not handed over either: a gateway without servers answers no request, and the
-//! servers that it has are at worst as absent.
+//! The watch runs on its own thread, beside the gateway. While the API server is gone the last list stays in
+//! use: the gateway finds by itself which servers answer. An empty list is not handed over either: a gateway
+//! without servers answers no request, and the servers that it has are at worst as absent.
 
 use crate::cluster::{self, connect, endpoint_slices, of_service};
 use crate::objects::{Port, ready_endpoints};
@@ -19,8 +19,8 @@ use std::pin::pin;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-/// Changes within this time of each other are handed over together: a scaled workload changes its slices once for each pod, and each hand-over
-/// costs the gateway new connections.
+/// Changes within this time of each other are handed over together: a scaled workload changes its slices once
+/// for each pod, and each hand-over costs the gateway new connections.
 const GATHERED_FOR: Duration = Duration::from_millis(100);
 
 /// A Service whose ready pods are a gateway's upstreams.
@@ -57,7 +57,8 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= 63 && text.bytes().all(is_part)
 }
 
-/// Watches a Service from now on, on its own thread; the receiver has the URLs of its ready pods, none until the API server has answered.
+/// Watches a Service from now on, on its own thread; the receiver has the URLs of its ready pods, none until
+/// the API server has answered.
 ///
 /// # Errors
 /// [`KubernetesError`] when there is no client for the API server, or no thread.

@@ -1,7 +1,7 @@
 //! Grids: times, stretches, numbers in flight, and origins.
 //!
-//! An *origin* is a pair (c, κ): c servers and a contention κ by which each request in flight slows all others. With n requests in flight
-//! it stretches times by
+//! An *origin* is a pair (c, κ): c servers and a contention κ by which each request in flight slows all
+//! others. With n requests in flight it stretches times by
 //!
 //! ```text
 //! f(n; c, κ) = (1 + (n/c)⁸)^⅛ · (1 + κ (n − 1))
@@ -11,14 +11,15 @@
 
 use alloc::vec::Vec;
 
-/// Bins of time: eight an octave, from 0.1 ms to 7 hours. Shorter times count as the first bin, longer ones as the last.
+/// Bins of time: eight an octave, from 0.1 ms to 7 hours. Shorter times count as the first bin, longer ones
+/// as the last.
 pub const TIME_BINS: usize = 224;
 /// Bins of time an octave.
 pub(crate) const BINS_AN_OCTAVE: f64 = 8.0;
 const TIME_MIN_S: f64 = 1e-4;
 
-/// Stretches s = 2^((CENTRE − i)/4): index 0 is 64, the last 1/64. Falling, so that the expected completions of a bin of time at all stretches
-/// are neighbours in the table of hazards.
+/// Stretches s = 2^((CENTRE − i)/4): index 0 is 64, the last 1/64. Falling, so that the expected completions
+/// of a bin of time at all stretches are neighbours in the table of hazards.
 pub(crate) const STRETCHES: usize = 49;
 pub(crate) const CENTRE: usize = 24;
 /// Natural logarithm of the step between two stretches.

@@ -1,7 +1,8 @@
-//! A learned limit on requests in flight, for services whose requests differ. Pure: no clock, no I/O, no threads; time is an argument.
+//! A learned limit on requests in flight, for services whose requests differ. Pure: no clock, no I/O, no
+//! threads; time is an argument.
 //!
-//! [`Limiter`] is for use inside a service: permits, and a plan ten to fifty times a second. [`Learner`] is for a gateway that counts by
-//! itself. The rule on one page:
+//! [`Limiter`] is for use inside a service: permits, and a plan ten to fifty times a second. [`Learner`] is
+//! for a gateway that counts by itself. The rule on one page:
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -23,11 +24,13 @@
 //! 5. *Prompt classes*, whose requests complete as soon as usual while those of others take four times as long and fill the limit, hold no place either:
 //!    what slows the others is nothing that they need.
 //!
-//! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 160 kB. Cost of a tick in which every class completes
-//! something: 0.06 ms with one class, 0.07 with 8, 0.11 with 64 (profile of tests, busy machine; the ignored test `cost` prints it).
+//! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 160 kB. Cost of a tick in
+//! which every class completes something: 0.06 ms with one class, 0.07 with 8, 0.11 with 64 (profile of
+//! tests, busy machine; the ignored test `cost` prints it).
 //!
-//! *State: experimental.* The sentry of `flashweir-admission` uses the evidence: it keeps its own limit up while nothing is short, and takes long classes from
-//! here. As the only rule this one finds single slow servers at a cold start later; with one request in flight nothing shows that servers were added.
+//! *State: experimental.* The sentry of `flashweir-admission` uses the evidence: it keeps its own limit up
+//! while nothing is short, and takes long classes from here. As the only rule this one finds single slow
+//! servers at a cold start later; with one request in flight nothing shows that servers were added.
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 

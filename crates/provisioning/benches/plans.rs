@@ -1,5 +1,5 @@
-//! Cost of a decision: a partition of 10,000 servers among 1,000 applications (bar: 50 ms), a whole plan for them, and a tenth of a
-//! second of the gateway that divides one limit among 1,000 (bar: half of that time).
+//! Cost of a decision: a partition of 10,000 servers among 1,000 applications (bar: 50 ms), a whole plan for
+//! them, and a tenth of a second of the gateway that divides one limit among 1,000 (bar: half of that time).
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flashweir_admission::PlannerDriver;

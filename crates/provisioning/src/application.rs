@@ -1,6 +1,7 @@
 //! Need of one application, by the repaired rules.
 //!
-//! **Decides** how many servers it should have, before the pool says how many it gets. **From** requests offered (never admitted).
+//! **Decides** how many servers it should have, before the pool says how many it gets. **From** requests
+//! offered (never admitted).
 //!
 //! | step | rule |
 //! |---|---|
@@ -12,9 +13,10 @@
 //! | release | what the last start-up times needed, each with a margin, is kept (`release`) |
 //! | ebb | where the pool is short, demand that has fallen by more than chance explains counts at the rate of the last 10 s or of the last start-up time, the longer of both: the minute before is a reason to keep servers, not to withhold them from an application that refuses requests |
 //!
-//! The answer is a number of servers, not a step: an order that is under way is not ordered again (the paper's reactive step of one more
-//! server every five minutes follows no crowd that doubles faster than in five minutes times its servers, and with shorter steps
-//! would order again what is starting). **Cold start:** nothing is changed until a service time was measured.
+//! The answer is a number of servers, not a step: an order that is under way is not ordered again (the
+//! paper's reactive step of one more server every five minutes follows no crowd that doubles faster than in
+//! five minutes times its servers, and with shorter steps would order again what is starting). **Cold
+//! start:** nothing is changed until a service time was measured.
 
 use crate::demand::{ClassRates, Demand};
 use crate::forecast::{SeasonalHistory, TREND_WINDOWS, trend_rps};
@@ -27,17 +29,20 @@ use crate::sizing::{Sized, sized};
 use flashweir_core::measure::HighLowFilter;
 use flashweir_core::{Duration, Instant};
 
-/// Demand is new when it lasts this long, or an interval between plans, refused or not: the time over which counts are kept separately.
+/// Demand is new when it lasts this long, or an interval between plans, refused or not: the time over which
+/// counts are kept separately.
 const PANIC_WINDOW: Duration = Duration::from_secs(5);
 /// Level of ordinary times: at 100/s it is known to 1.3 %.
 const STABLE_WINDOW: Duration = Duration::from_secs(60);
-/// [`TREND_WINDOWS`] of these make a trend, and so do as many panic windows: a slow ramp shows in long windows, a steep one soon.
+/// [`TREND_WINDOWS`] of these make a trend, and so do as many panic windows: a slow ramp shows in long
+/// windows, a steep one soon.
 const TREND_WINDOW: Duration = Duration::from_secs(30);
 /// Standard errors by which the last seconds exceed the level: by chance once in 30,000 plans.
 const SURGE_ERRORS: f64 = 4.0;
 /// Standard errors of a rate that are planned for.
 const CONFIDENCE: f64 = 2.0;
-/// A server is given back only if the others could carry a twentieth more than there is: five standard errors at 100/s.
+/// A server is given back only if the others could carry a twentieth more than there is: five standard errors
+/// at 100/s.
 const RELEASE_MARGIN: f64 = 1.05;
 /// Start-up times for which servers are kept.
 const RELEASE_START_UPS: u32 = 4;
@@ -96,7 +101,8 @@ pub(crate) struct EbbNeed {
 }
 
 impl Need {
-    /// Forgets the demand that has passed: for a pool that is short. `wanted` stays, for servers that the others leave.
+    /// Forgets the demand that has passed: for a pool that is short. `wanted` stays, for servers that the
+    /// others leave.
     pub(crate) fn give_up_the_past(&mut self) {
         if let Some(ebb) = self.after_ebb.filter(|ebb| ebb.is_certain) {
             self.plan_for(ebb);
@@ -231,7 +237,8 @@ impl Application {
         let after_ebb =
             ebb.filter(|(rate_rps, _)| *rate_rps < forecast_rps).and_then(|(rate_rps, is_certain)| {
                 let found = sized(policy, &self.demand, &scaled(rate_rps * RELEASE_MARGIN), target)?;
-                // In an ebb without refusals more servers are ordered for a rate between two numbers of servers, at most.
+                // In an ebb without refusals more servers are ordered for a rate between two numbers of
+                // servers, at most.
                 let servers_max = if is_certain { needed.min(planned) } else { needed };
                 let servers = self.corrected(found).min(servers_max);
                 Some(EbbNeed { rates: scaled(rate_rps), forecast_rps: rate_rps, servers, is_certain })
@@ -244,7 +251,8 @@ impl Application {
         let (wanted, rule) = self.wanted(now, start_up, present, needed, planned);
         let rule = if found.model.is_none() { Rule::TargetInfeasible } else { rule };
         let explanation = Explanation { rule, servers_needed: Some(needed), ..explanation };
-        // Servers that it has are needed with the margin: else one would move to and fro between applications at an edge.
+        // Servers that it has are needed with the margin: else one would move to and fro between applications
+        // at an edge.
         let needed = needed.max(kept.min(planned));
         let mut need = Need { rates, needed: Some(needed), after_ebb, wanted, explanation };
         if let Some(ebb) = is_past {
@@ -253,7 +261,8 @@ impl Application {
         need
     }
 
-    /// Servers that it is to have, with what was needed within the release window; `present` is what is needed now, with a margin.
+    /// Servers that it is to have, with what was needed within the release window; `present` is what is
+    /// needed now, with a margin.
     fn wanted(
         &mut self,
         now: Instant,
@@ -276,8 +285,9 @@ impl Application {
         }
     }
 
-    /// The upper limit of the rate after demand has fallen, and whether chance does not explain the fall: the highest rate of all windows of the
-    /// last start-up time, because a server that is given away in a shorter lull comes back too late.
+    /// The upper limit of the rate after demand has fallen, and whether chance does not explain the fall: the
+    /// highest rate of all windows of the last start-up time, because a server that is given away in a
+    /// shorter lull comes back too late.
     fn ebb_rps(&self, now: Instant, windows: &Windows, start_up: Duration) -> Option<(f64, bool)> {
         let count = start_up.min(windows.stable).as_nanos().div_ceil(windows.panic.as_nanos().max(1)).max(1);
         let each = (0..count as u32).map(|place| windows.panic * place);
@@ -289,7 +299,8 @@ impl Application {
         Some((self.upper_rps(rate_rps, windows.panic), is_certain))
     }
 
-    /// Requests that the level of the time until `before` ago lets expect in a panic window; none while that time is too short to say.
+    /// Requests that the level of the time until `before` ago lets expect in a panic window; none while that
+    /// time is too short to say.
     fn expected(&self, now: Instant, before: Duration, windows: &Windows) -> Option<f64> {
         if self.demand.covers(now) < before + windows.panic {
             return None;

@@ -1,7 +1,8 @@
 //! Demand of one application: rates over several windows, service times, variation, and how much goes unmet.
 //!
-//! Rates are of requests *offered*, refused ones included: an autoscaler that sees admitted load finds a calm system exactly while
-//! requests are refused. **Cost** O([`DEMAND_INTERVALS`]) for each rate, 10 kB an application.
+//! Rates are of requests *offered*, refused ones included: an autoscaler that sees admitted load finds a calm
+//! system exactly while requests are refused. **Cost** O([`DEMAND_INTERVALS`]) for each rate, 10 kB an
+//! application.
 
 use crate::sample::{ApplicationSample, Moments};
 use alloc::collections::VecDeque;
@@ -13,8 +14,8 @@ pub(crate) type ClassRates = [f64; CLASSES];
 
 /// Intervals are kept at least this long: with [`DEMAND_INTERVALS`] of them the longest window fits.
 const BUCKET_MIN: Duration = Duration::from_secs(5);
-/// Service times, gaps and the ratio of quantile and mean have this memory: short against a change of the mix, long against
-/// the noise of an interval.
+/// Service times, gaps and the ratio of quantile and mean have this memory: short against a change of the
+/// mix, long against the noise of an interval.
 const MEMORY_S: f64 = 60.0;
 
 /// Measured demand of one application.
@@ -82,7 +83,8 @@ impl Demand {
         (offered as f64, span)
     }
 
-    /// Rates of the classes from `oldest` to `newest` before the last [`close`](Self::close), whole intervals.
+    /// Rates of the classes from `oldest` to `newest` before the last [`close`](Self::close), whole
+    /// intervals.
     pub(crate) fn class_rates(&self, now: Instant, oldest: Duration, newest: Duration) -> ClassRates {
         let mut rates = [0.0; CLASSES];
         let mut seconds = 0.0;
@@ -110,7 +112,8 @@ impl Demand {
         self.buckets.front().map_or(Duration::ZERO, |oldest| now.saturating_since(oldest.from))
     }
 
-    /// Mean and squared variation of a class's service time; of a class without completions, those of all classes together.
+    /// Mean and squared variation of a class's service time; of a class without completions, those of all
+    /// classes together.
     pub(crate) fn service(&self, class: usize) -> Option<(f64, f64)> {
         self.service[class].mean_and_variation().or_else(|| {
             let mut all = DecayingMoments::default();
@@ -119,12 +122,14 @@ impl Demand {
         })
     }
 
-    /// Squared coefficient of variation of the gaps between arrivals; that of Poisson arrivals until it is measured.
+    /// Squared coefficient of variation of the gaps between arrivals; that of Poisson arrivals until it is
+    /// measured.
     pub(crate) fn gap_variation(&self) -> f64 {
         self.gaps.mean_and_variation().map_or(1.0, |(_, variation)| variation)
     }
 
-    /// 95th percentile of response times over their mean (repair C-5), that of exponential times until it is measured.
+    /// 95th percentile of response times over their mean (repair C-5), that of exponential times until it is
+    /// measured.
     pub(crate) fn quantile_factor(&self) -> f64 {
         const OF_EXPONENTIAL: f64 = 3.0;
         self.quantile_factor.unwrap_or(OF_EXPONENTIAL).clamp(1.0, 6.0)

@@ -1,16 +1,18 @@
 //! Forecast of the demand until ordered servers are up: from the same time on earlier days, and from the last
 //! minutes.
 //!
-//! **The rule.** The forecast is today's level times growth. *Seasonal* growth is how demand grew on earlier days from this time of day to
-//! the time in question, of which a quantile is taken, not the mean: with a mean, every second morning is short of servers. The
-//! shape is taken from earlier days and the level from today, because a Sunday has the shape of a Monday sooner than its level. *Trend*
-//! is the smallest of the last three rises, and counts only if each is more than chance: a ramp rises every time, a step at most twice
-//! (it may fall within a window), and to extend a step would order servers for a crowd that is half as large again.
+//! **The rule.** The forecast is today's level times growth. *Seasonal* growth is how demand grew on earlier
+//! days from this time of day to the time in question, of which a quantile is taken, not the mean: with a
+//! mean, every second morning is short of servers. The shape is taken from earlier days and the level from
+//! today, because a Sunday has the shape of a Monday sooner than its level. *Trend* is the smallest of the
+//! last three rises, and counts only if each is more than chance: a ramp rises every time, a step at most
+//! twice (it may fall within a window), and to extend a step would order servers for a crowd that is half as
+//! large again.
 //!
 //! **Published** (the paper withholds its forecast): the mean of the last minutes, for half an hour.
 //!
-//! **Cold start:** no earlier day, no seasonal growth. **Cost** O(days) for a forecast; 4 bytes for each bin and day, 16 kB an application.
-//! Source: Cataclysm §4.1, ALGORITHMS repair of its forecast.
+//! **Cold start:** no earlier day, no seasonal growth. **Cost** O(days) for a forecast; 4 bytes for each bin
+//! and day, 16 kB an application. Source: Cataclysm §4.1, ALGORITHMS repair of its forecast.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,7 +23,8 @@ use flashweir_core::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct SeasonalHistory {
     bin: Duration,
-    /// [`SEASONS_REMEMBERED`] times [`SEASON_BINS`] rates, a ring by absolute bin; not a number where nothing was measured.
+    /// [`SEASONS_REMEMBERED`] times [`SEASON_BINS`] rates, a ring by absolute bin; not a number where nothing
+    /// was measured.
     rates_rps: Vec<f32>,
     open: Option<OpenBin>,
 }
@@ -60,8 +63,8 @@ impl SeasonalHistory {
         }
     }
 
-    /// By how much demand grew on earlier seasons from this time to `horizon` later: a quantile of it, between 1 and 4;
-    /// 1 where there is no earlier season.
+    /// By how much demand grew on earlier seasons from this time to `horizon` later: a quantile of it,
+    /// between 1 and 4; 1 where there is no earlier season.
     #[must_use]
     pub fn growth(&self, now: Instant, horizon: Duration) -> f64 {
         let mut growths = [0.0f64; SEASONS_REMEMBERED];
@@ -119,8 +122,9 @@ impl SeasonalHistory {
     }
 }
 
-/// The rate at `horizon_s` after the newest of four rates measured one after the other over `window_s` each, if each rise is more than
-/// chance; none otherwise. `dispersion` is the variance of counts over their mean, 1 of Poisson arrivals.
+/// The rate at `horizon_s` after the newest of four rates measured one after the other over `window_s` each,
+/// if each rise is more than chance; none otherwise. `dispersion` is the variance of counts over their mean,
+/// 1 of Poisson arrivals.
 #[must_use]
 pub fn trend_rps(
     rates_rps: [f64; TREND_WINDOWS],

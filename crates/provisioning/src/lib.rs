@@ -1,9 +1,9 @@
 //! Relief: how many servers and sentries each application gets, and how many gateways share one limit. Pure.
 //!
-//! Admission protects in milliseconds; only more servers relieve. This crate scales by the load that admission refuses, too: its input is
-//! the load offered, never the load admitted. [`planner`] puts the parts together behind the seam that all planners have
-//! ([`flashweir_admission::Planner`]): samples in, a plan with its explanation out. The rules and what was
-//! measured: docs/algorithms/provisioning.md.
+//! Admission protects in milliseconds; only more servers relieve. This crate scales by the load that
+//! admission refuses, too: its input is the load offered, never the load admitted. [`planner`] puts the parts
+//! together behind the seam that all planners have ([`flashweir_admission::Planner`]): samples in, a plan
+//! with its explanation out. The rules and what was measured: docs/algorithms/provisioning.md.
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 

@@ -1,21 +1,23 @@
 //! Division of a pool of servers among applications.
 //!
-//! **Decides** n_a for each application a, with Σ n_a ≤ pool and n_min ≤ n_a ≤ n_max. **From** each application's [`RevenueCurve`], the servers that
-//! it has, and what moving one costs. **The rule:** maximise Σ (H·rev_a(n_a) − move · started_a), where started_a are the servers that a
-//! would have beyond those of today and H is the time for which the partition is made. Each term is concave in n_a (a started server is worth
-//! less by a constant), so giving one server after another to the application that gains most is exact, not a heuristic; the tests compare it with
-//! all partitions there are.
+//! **Decides** n_a for each application a, with Σ n_a ≤ pool and n_min ≤ n_a ≤ n_max. **From** each
+//! application's [`RevenueCurve`], the servers that it has, and what moving one costs. **The rule:** maximise
+//! Σ (H·rev_a(n_a) − move · started_a), where started_a are the servers that a would have beyond those of
+//! today and H is the time for which the partition is made. Each term is concave in n_a (a started server is
+//! worth less by a constant), so giving one server after another to the application that gains most is exact,
+//! not a heuristic; the tests compare it with all partitions there are.
 //!
-//! **Published:** the paper withholds its partition. [`published`] is the reading that its experiment supports: nothing is taken from
-//! an application that is not overloaded, no cost of moving, ties by order.
+//! **Published:** the paper withholds its partition. [`published`] is the reading that its experiment
+//! supports: nothing is taken from an application that is not overloaded, no cost of moving, ties by order.
 //!
-//! **Repairs.** *P-1*: what is guaranteed is counted before the partition, as part of each minimum; minimums that exceed the pool are
-//! scaled down together and the plan says so. *P-2*: a server that starts earns nothing until it is up: its first H is shorter by the
-//! start-up time. So a server moves only where it earns more by the factor H/(H − start-up), which is a hysteresis in the unit of
-//! revenue. *P-3*: of equal gains the application that refuses the larger part of its requests goes first.
+//! **Repairs.** *P-1*: what is guaranteed is counted before the partition, as part of each minimum; minimums
+//! that exceed the pool are scaled down together and the plan says so. *P-2*: a server that starts earns
+//! nothing until it is up: its first H is shorter by the start-up time. So a server moves only where it earns
+//! more by the factor H/(H − start-up), which is a hysteresis in the unit of revenue. *P-3*: of equal gains
+//! the application that refuses the larger part of its requests goes first.
 //!
-//! **Cost** O(A·classes + N (classes + log A)) for A applications and N servers; 32 bytes an application. **Failure:** an application
-//! whose demand is unknown keeps its minimum. Source: Cataclysm §4.1.
+//! **Cost** O(A·classes + N (classes + log A)) for A applications and N servers; 32 bytes an application.
+//! **Failure:** an application whose demand is unknown keeps its minimum. Source: Cataclysm §4.1.
 
 use crate::revenue::RevenueCurve;
 use alloc::collections::BinaryHeap;
@@ -76,7 +78,8 @@ pub fn partition(pool: u32, claims: &[Claim<'_>], cost: MoveCost) -> Partition {
     Partition { servers, is_short_of_minimum }
 }
 
-/// The published partition: every application keeps what it has, and free servers go one by one to where they earn most.
+/// The published partition: every application keeps what it has, and free servers go one by one to where they
+/// earn most.
 #[must_use]
 pub fn published(pool: u32, claims: &[Claim<'_>]) -> Partition {
     let kept: Vec<Claim<'_>> = claims
@@ -117,8 +120,8 @@ impl Claim<'_> {
 /// Revenue per second below this is a rounding error of the curve.
 const GAIN_MIN: f64 = 1e-9;
 
-/// The minimums, scaled down together where the pool is too small for them: rounded down, and what is left goes one by one to the
-/// largest remainders.
+/// The minimums, scaled down together where the pool is too small for them: rounded down, and what is left
+/// goes one by one to the largest remainders.
 fn granted_minimums(pool: u32, minimums: &[u32]) -> (Vec<u32>, bool) {
     let total: u64 = minimums.iter().map(|&minimum| u64::from(minimum)).sum();
     if total <= u64::from(pool) {

@@ -45,7 +45,8 @@ pub struct Explanation {
     pub forecast_rps: f64,
     /// The part of the requests of the panic window that was refused for want of capacity.
     pub refused_share: f64,
-    /// Servers that the forecast needs at the first target; none where no number is enough, or nothing was measured.
+    /// Servers that the forecast needs at the first target; none where no number is enough, or nothing was
+    /// measured.
     pub servers_needed: Option<u32>,
     /// The model that says so.
     pub model: Option<WaitModel>,
@@ -68,7 +69,8 @@ pub enum Rule {
     Panic,
     /// The target is shorter than a request takes alone, or nearly: servers are planned by work alone.
     TargetInfeasible,
-    /// It needs fewer, but requests were refused or in excess lately, or its need is not known for long enough.
+    /// It needs fewer, but requests were refused or in excess lately, or its need is not known for long
+    /// enough.
     Hold,
     /// It has needed fewer for long enough.
     Release,

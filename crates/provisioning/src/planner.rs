@@ -1,18 +1,22 @@
-//! The planner of capacity: what applications need, what the pool has, and what is announced to admission, in one plan.
+//! The planner of capacity: what applications need, what the pool has, and what is announced to admission, in
+//! one plan.
 //!
-//! **Decides** servers, sentries and the target of each application, every interval ([`Policy::interval`]), in one epoch.
-//! **From** [`Sample`]s of gateways. **The rule** (repaired): what each application needs (`application`); the pool's
-//! [`partition`](crate::partition) by revenue; servers that are left stay with those that hold them, with those that earn least the last; where all
-//! together need more than the pool, demand that has passed is no need; and only where an application still has fewer
-//! than it needs, a longer target of its ladder, the nearest that its servers can keep, within what is permitted at its rate. Back at nine tenths of the rate, so
-//! that a rate at the edge does not move the target for ever. **Why not the paper's table of targets by rate:** a relaxed target buys
-//! hardly any throughput (63.4 to 64.0 requests a second and server for 1 s to 2 s); given up while servers are free it buys nothing.
+//! **Decides** servers, sentries and the target of each application, every interval ([`Policy::interval`]),
+//! in one epoch. **From** [`Sample`]s of gateways. **The rule** (repaired): what each application needs
+//! (`application`); the pool's [`partition`](crate::partition) by revenue; servers that are left stay with
+//! those that hold them, with those that earn least the last; where all together need more than the pool,
+//! demand that has passed is no need; and only where an application still has fewer than it needs, a longer
+//! target of its ladder, the nearest that its servers can keep, within what is permitted at its rate. Back at
+//! nine tenths of the rate, so that a rate at the edge does not move the target for ever. **Why not the
+//! paper's table of targets by rate:** a relaxed target buys hardly any throughput (63.4 to 64.0 requests a
+//! second and server for 1 s to 2 s); given up while servers are free it buys nothing.
 //!
-//! **Published:** `published`. **Binding** is not asked: this planner's input is what admission refuses, and it
-//! has no integrator that a stage beside it could wind up. **Cold start:** applications keep what the pool says they have.
-//! **Recovery:** a restarted planner knows demand after one interval and earlier days not at all. **Failure:** without samples demand
-//! falls to nothing, so a caller whose samples fail must not plan; a plan beyond the pool is never made. **Cost** as the partition's, and
-//! some microseconds an application. Source: Cataclysm §4.
+//! **Published:** `published`. **Binding** is not asked: this planner's input is what admission refuses, and
+//! it has no integrator that a stage beside it could wind up. **Cold start:** applications keep what the pool
+//! says they have. **Recovery:** a restarted planner knows demand after one interval and earlier days not at
+//! all. **Failure:** without samples demand falls to nothing, so a caller whose samples fail must not plan; a
+//! plan beyond the pool is never made. **Cost** as the partition's, and some microseconds an application.
+//! Source: Cataclysm §4.
 
 use crate::application::{Application, Need};
 use crate::partition::{Claim, MoveCost, partition};
@@ -26,8 +30,9 @@ use alloc::vec::Vec;
 use flashweir_admission::{Binding, Flow, Planner};
 use flashweir_core::{Duration, Instant};
 
-/// For how many start-up times a partition is made: a server moves where it earns a ninth more. That holds for faster starts, too: needs are whole
-/// servers, so that the earnings of one server jump with each of them, and servers that start at once would move at each jump.
+/// For how many start-up times a partition is made: a server moves where it earns a ninth more. That holds
+/// for faster starts, too: needs are whole servers, so that the earnings of one server jump with each of
+/// them, and servers that start at once would move at each jump.
 const PARTITION_START_UPS: f64 = 10.0;
 /// It is made for this long at least, seconds.
 const PARTITION_MIN_S: f64 = 600.0;
@@ -105,8 +110,8 @@ impl ProvisioningPlanner {
         needed.sum::<u64>() > u64::from(self.policy.pool)
     }
 
-    /// Servers of each application: the partition, then what is left to those who want to keep more than they need, in the order of what
-    /// a server earns there.
+    /// Servers of each application: the partition, then what is left to those who want to keep more than they
+    /// need, in the order of what a server earns there.
     fn divide(&self, needs: &[Need], planned: &[u32]) -> (Vec<u32>, bool) {
         let policies = &self.policy.applications;
         let both = || self.applications.iter().zip(policies).zip(needs);
@@ -206,8 +211,8 @@ fn explained(
     }
 }
 
-/// The first step of the ladder that `servers` can keep, or the last that is permitted at this rate; one that was left comes back with a
-/// margin.
+/// The first step of the ladder that `servers` can keep, or the last that is permitted at this rate; one that
+/// was left comes back with a margin.
 fn relief_step(policy: &ApplicationPolicy, application: &Application, need: &Need, servers: u32) -> usize {
     let Some(needed) = need.needed else { return application.ladder_step };
     let first_kept = |times: f64| {

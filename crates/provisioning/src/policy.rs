@@ -9,7 +9,8 @@ use flashweir_core::limits::{CLASSES, LADDER_STEPS, PROVISIONED_APPLICATIONS, PR
 /// By which rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The paper's: a partition every half an hour, one more server after five minutes of more than half refused.
+    /// The paper's: a partition every half an hour, one more server after five minutes of more than half
+    /// refused.
     Published,
     /// Ours.
     #[default]
@@ -23,7 +24,8 @@ pub struct Policy {
     pub mode: Mode,
     /// Servers there are, [`PROVISIONED_SERVERS`] at most.
     pub pool: u32,
-    /// Time between plans. Default 10 s: shorter, and start-up times of seconds decide anyway; longer, and a crowd waits for the plan.
+    /// Time between plans. Default 10 s: shorter, and start-up times of seconds decide anyway; longer, and a
+    /// crowd waits for the plan.
     pub interval: Duration,
     /// Revenue that moving a server costs besides the time in which it starts. Default 0.
     pub move_revenue: f64,
@@ -36,8 +38,9 @@ pub struct Policy {
 pub struct ApplicationPolicy {
     /// Values of its classes; the most important first.
     pub classes: Vec<ClassValue>,
-    /// Targets for the 95th percentile of response times. Each step has the longest target that is permitted up to its rate. The
-    /// published mode takes what is permitted, the repaired one only what it needs of it when servers have run out.
+    /// Targets for the 95th percentile of response times. Each step has the longest target that is permitted
+    /// up to its rate. The published mode takes what is permitted, the repaired one only what it needs of it
+    /// when servers have run out.
     pub ladder: Vec<LadderStep>,
     /// Servers that it keeps in any case.
     pub servers_min: u32,

@@ -1,4 +1,5 @@
-//! The paper's rules for one pool: a partition every half an hour, and one more server after five minutes of more than half refused.
+//! The paper's rules for one pool: a partition every half an hour, and one more server after five minutes of
+//! more than half refused.
 //!
 //! | what | paper | our reading where it is silent |
 //! |---|---|---|
@@ -9,9 +10,10 @@
 //! | reactive | more than half dropped over 5 min; at most Δ servers, at intervals of at least δ = 5 min | Δ = 1 |
 //! | from | the free pool, or servers that others do not use | an application that equation 14 gives fewer than it has |
 //!
-//! **Errors**, each repaired in [`planner`](crate::planner): Δ and δ bound the growth to twelve servers an hour at any size (a crowd that doubles
-//! in seven minutes needs 0.64 of all servers every five); five minutes of more than half refused are waited for; the target is relaxed
-//! although servers are free; equation 14 sees neither n nor a percentile.
+//! **Errors**, each repaired in [`planner`](crate::planner): Δ and δ bound the growth to twelve servers an
+//! hour at any size (a crowd that doubles in seven minutes needs 0.64 of all servers every five); five
+//! minutes of more than half refused are waited for; the target is relaxed although servers are free;
+//! equation 14 sees neither n nor a percentile.
 
 use crate::application::Application;
 use crate::demand::ClassRates;

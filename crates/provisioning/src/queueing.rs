@@ -1,8 +1,9 @@
 //! Waiting time of a request for a server, and the number of servers that a rate needs: the G/G/1 bound of
 //! Cataclysm and its repairs.
 //!
-//! **Decides** nothing by itself; [`servers_needed`] is what every planner here asks. **From** a rate with the variation of its gaps,
-//! a service time with its variation, a target for the *mean* response time, and the way requests are spread over servers.
+//! **Decides** nothing by itself; [`servers_needed`] is what every planner here asks. **From** a rate with
+//! the variation of its gaps, a service time with its variation, a target for the *mean* response time, and
+//! the way requests are spread over servers.
 //!
 //! | model | mean wait | is |
 //! |---|---|---|
@@ -10,16 +11,19 @@
 //! | [`WaitModel::Daley`] | λ(σ_b² + ρ(2 − ρ)σ_a²) / 2(1 − ρ) | a sharper upper bound |
 //! | [`WaitModel::AllenCunneen`] | ρ/(1 − ρ) · (c_a² + c_s²)/2 · E\[S\] | an estimate, exact for M/M/1 |
 //!
-//! **Repair C-8.** The paper uses the variance of the gaps between arrivals as if a server saw the whole stream. A server sees a
-//! part: of a random split among n servers the squared coefficient of variation is 1 + (c_a² − 1)/n, of turns c_a²/n, and the
-//! mean gap is n times longer. So the bound for one server depends on n, and the number of servers is found by a search. The
-//! search may find nothing: of a random split the bound grows with n again, and exceeds a tight target for every n. Then the
-//! sharper model is asked ([`size`]). Where all servers take from one queue ([`Dispatch::SharedQueue`], as behind one gateway) servers
-//! help each other, and the paper's model asks for too many.
+//! **Repair C-8.** The paper uses the variance of the gaps between arrivals as if a server saw the whole
+//! stream. A server sees a part: of a random split among n servers the squared coefficient of variation is 1
+//! + (c_a² − 1)/n, of turns c_a²/n, and the mean gap is n times longer. So the bound for one server depends
+//! on n, and the number of servers is found by a search. The search may find nothing: of a random split the
+//! bound grows with n again, and exceeds a tight target for every n. Then the sharper model is asked
+//! ([`size`]). Where all servers take from one queue ([`Dispatch::SharedQueue`], as behind one gateway)
+//! servers help each other, and the paper's model asks for too many.
 //!
-//! **Repair C-5.** A target is a 95th percentile, the bound is one of the mean: callers divide the target by the measured ratio of the two.
+//! **Repair C-5.** A target is a 95th percentile, the bound is one of the mean: callers divide the target by
+//! the measured ratio of the two.
 //!
-//! **Cost** O(log servers) evaluations, no memory. Source: Cataclysm §4.1; Kleinrock, Queueing Systems 2; Daley 1977; Sakasegawa 1977.
+//! **Cost** O(log servers) evaluations, no memory. Source: Cataclysm §4.1; Kleinrock, Queueing Systems 2;
+//! Daley 1977; Sakasegawa 1977.
 
 /// Time of a server that one request takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,9 +74,10 @@ pub struct ServerCount {
     pub model: WaitModel,
 }
 
-/// The paper's equation 14: the rate that one server sustains with this mean response time, given the variance of the gaps
-/// between *its* arrivals (seconds²). 0 where the target does not exceed the service time. Published as it stands, flaw C-8
-/// included: a caller that passes the variance of the whole stream gets the paper's number.
+/// The paper's equation 14: the rate that one server sustains with this mean response time, given the
+/// variance of the gaps between *its* arrivals (seconds²). 0 where the target does not exceed the service
+/// time. Published as it stands, flaw C-8 included: a caller that passes the variance of the whole stream
+/// gets the paper's number.
 #[must_use]
 pub fn published_capacity_rps(service: ServiceTime, gap_variance_s2: f64, target_mean_s: f64) -> f64 {
     let slack_s = target_mean_s - service.mean_s;
@@ -83,7 +88,8 @@ pub fn published_capacity_rps(service: ServiceTime, gap_variance_s2: f64, target
     1.0 / (service.mean_s + variances_s2 / (2.0 * slack_s))
 }
 
-/// The mean wait of a request, seconds; none where the servers cannot keep up (ρ ≥ 1) or there are none. Of a rate of 0 the wait is 0.
+/// The mean wait of a request, seconds; none where the servers cannot keep up (ρ ≥ 1) or there are none. Of a
+/// rate of 0 the wait is 0.
 #[must_use]
 pub fn mean_wait_s(
     model: WaitModel,
@@ -119,7 +125,8 @@ pub fn mean_wait_s(
     })
 }
 
-/// Of one queue before `n` servers: Kingman's bound for GI/G/n for both bounds, Sakasegawa's form of Allen and Cunneen's estimate.
+/// Of one queue before `n` servers: Kingman's bound for GI/G/n for both bounds, Sakasegawa's form of Allen
+/// and Cunneen's estimate.
 fn shared_wait_s(
     model: WaitModel,
     stream: ArrivalStream,
@@ -142,9 +149,10 @@ fn shared_wait_s(
     }
 }
 
-/// The fewest servers with which the mean response time is at most `target_mean_s` by this model; none where no number up to
-/// `servers_max` is enough. O(log `servers_max`) evaluations: beyond the servers that the work itself needs, each model's wait falls
-/// with the number of servers up to one minimum and rises from there.
+/// The fewest servers with which the mean response time is at most `target_mean_s` by this model; none where
+/// no number up to `servers_max` is enough. O(log `servers_max`) evaluations: beyond the servers that the
+/// work itself needs, each model's wait falls with the number of servers up to one minimum and rises from
+/// there.
 #[must_use]
 pub fn servers_needed(
     model: WaitModel,
@@ -184,8 +192,9 @@ fn first_that(mut low: u32, mut high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-/// The fewest servers by the best model for this way of spreading requests: Daley's bound for servers that are on their own, and
-/// where that has no answer, or servers share a queue, the estimate. None where the target cannot be met with `servers_max`.
+/// The fewest servers by the best model for this way of spreading requests: Daley's bound for servers that
+/// are on their own, and where that has no answer, or servers share a queue, the estimate. None where the
+/// target cannot be met with `servers_max`.
 #[must_use]
 pub fn size(
     stream: ArrivalStream,

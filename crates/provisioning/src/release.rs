@@ -1,9 +1,10 @@
 //! Release of servers: the maximum need of a recent period is kept.
 //!
-//! **The rule.** An application keeps the most servers that it needed within the release window, each need counted with a margin: demand
-//! that sways about the edge between two numbers of servers would otherwise move one back and forth. The window is a multiple of the
-//! measured start-up time, because a server that is given back a moment too early is missing for that time. The paper gives back at
-//! the next half-hour, and has no rule against swaying besides that (its Δ and δ are about adding).
+//! **The rule.** An application keeps the most servers that it needed within the release window, each need
+//! counted with a margin: demand that sways about the edge between two numbers of servers would otherwise
+//! move one back and forth. The window is a multiple of the measured start-up time, because a server that is
+//! given back a moment too early is missing for that time. The paper gives back at the next half-hour, and
+//! has no rule against swaying besides that (its Δ and δ are about adding).
 
 use alloc::collections::VecDeque;
 use flashweir_core::limits::RELEASE_ENTRIES;

@@ -1,9 +1,10 @@
 //! Revenue of an application by number of servers.
 //!
-//! **The rule.** With n servers of which a part ρ may be busy, admission can spend n·ρ server-seconds a second. It spends them first on
-//! what is guaranteed, then on classes in descending order of revenue per server-second (v/s), as far as each class's demand goes:
-//! a fractional knapsack, Cataclysm §4.1 with the details that the paper leaves out. **So** the revenue is piecewise linear in n,
-//! and concave from the servers on that the guarantees need; [`partition`](crate::partition) relies on it. **Cost** O(classes) for
+//! **The rule.** With n servers of which a part ρ may be busy, admission can spend n·ρ server-seconds a
+//! second. It spends them first on what is guaranteed, then on classes in descending order of revenue per
+//! server-second (v/s), as far as each class's demand goes: a fractional knapsack, Cataclysm §4.1 with the
+//! details that the paper leaves out. **So** the revenue is piecewise linear in n, and concave from the
+//! servers on that the guarantees need; [`partition`](crate::partition) relies on it. **Cost** O(classes) for
 //! an evaluation, classes at most [`CLASSES`](flashweir_core::limits::CLASSES) as everywhere.
 
 use alloc::vec::Vec;

@@ -4,15 +4,16 @@ use alloc::vec::Vec;
 use flashweir_admission::{Flow, Sample as PlannerSample};
 use flashweir_core::{Duration, Instant};
 
-/// Counts of one gateway, and events of the pool, from `from` to `to`. Several gateways may report for the same time: counts
-/// add up, the state of the pool is that of the last report.
+/// Counts of one gateway, and events of the pool, from `from` to `to`. Several gateways may report for the
+/// same time: counts add up, the state of the pool is that of the last report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Beginning of the counts.
     pub from: Instant,
     /// End of the counts.
     pub to: Instant,
-    /// In the order of the policy's applications; missing ones have counted nothing, further ones are ignored.
+    /// In the order of the policy's applications; missing ones have counted nothing, further ones are
+    /// ignored.
     pub applications: Vec<ApplicationSample>,
 }
 
@@ -21,7 +22,8 @@ pub struct Sample {
 pub struct ApplicationSample {
     /// In the order of the policy's classes.
     pub classes: Vec<ClassCounts>,
-    /// Squared gaps between arrivals, seconds², over all gaps that were measured: with the rate, their variation.
+    /// Squared gaps between arrivals, seconds², over all gaps that were measured: with the rate, their
+    /// variation.
     pub gaps: Moments,
     /// Ratio of the 95th percentile of response times to their mean; none where too few were measured.
     pub quantile_factor: Option<f64>,
@@ -38,7 +40,8 @@ pub struct ClassCounts {
     pub offered: u64,
     /// Admitted.
     pub admitted: u64,
-    /// Refused for want of capacity: those of an abuser, or beyond a bound of the configuration, are no demand for servers.
+    /// Refused for want of capacity: those of an abuser, or beyond a bound of the configuration, are no
+    /// demand for servers.
     pub refused: u64,
     /// Inherent times of completed requests: what each would take alone.
     pub service: Moments,

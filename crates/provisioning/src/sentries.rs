@@ -1,10 +1,12 @@
 //! Number of sentries of an application, by the utilisation of their processors.
 //!
-//! **Published** (Cataclysm §4.2): above 80 % for 30 s, one more; below a lower threshold, one fewer, never none. The paper does not give the
-//! lower threshold. **Repair S-1:** one more at a time follows no crowd that doubles in a minute; the number is the one with which
-//! the measured work keeps each sentry at 60 %; at once where one is above 80 %, and one more than that after 30 s in which one stays there, because
-//! a new sentry has clients only when these look for sentries again. **Repair S-2:** one fewer only where the others then stay below 60 %, for five
-//! minutes on end: the published rule, with any lower threshold above half of the upper one, moves one sentry back and forth.
+//! **Published** (Cataclysm §4.2): above 80 % for 30 s, one more; below a lower threshold, one fewer, never
+//! none. The paper does not give the lower threshold. **Repair S-1:** one more at a time follows no crowd
+//! that doubles in a minute; the number is the one with which the measured work keeps each sentry at 60 %; at
+//! once where one is above 80 %, and one more than that after 30 s in which one stays there, because a new
+//! sentry has clients only when these look for sentries again. **Repair S-2:** one fewer only where the
+//! others then stay below 60 %, for five minutes on end: the published rule, with any lower threshold above
+//! half of the upper one, moves one sentry back and forth.
 
 use crate::policy::Mode;
 use crate::sample::SentryLoad;
@@ -65,7 +67,8 @@ impl SentryCount {
             *since = is_so.then(|| since.unwrap_or(now));
             since.is_some_and(|since| now.saturating_since(since) >= time)
         };
-        // Where the work of all needs no more of them, one is too busy only until clients have found the others.
+        // Where the work of all needs no more of them, one is too busy only until clients have found the
+        // others.
         let is_enough = self.mode == Mode::Repaired && wanted <= serving;
         let high_for = if self.mode == Mode::Published || is_enough { HIGH_FOR } else { Duration::ZERO };
         if lasts(&mut self.high_since, is_high, high_for) {

@@ -12,8 +12,8 @@ use flashweir_core::limits::PROVISIONED_SERVERS;
 /// served as fast as possible.
 const WORK_ALONE_UTILISATION: f64 = 0.7;
 
-/// Servers are never planned to be busier than this (ρ_max; the paper has no bound, C-6): near 1 the wait is bounded on paper, and
-/// takes minutes to shrink after any error of the rate.
+/// Servers are never planned to be busier than this (ρ_max; the paper has no bound, C-6): near 1 the wait is
+/// bounded on paper, and takes minutes to shrink after any error of the rate.
 const UTILISATION_MAX: f64 = 0.95;
 
 /// Servers for a forecast.
@@ -26,8 +26,8 @@ pub(crate) struct Sized {
 
 /// Servers for these rates with this target for the 95th percentile. None where no service time was measured.
 ///
-/// Important classes go first, so a class waits only for those before it and for itself: each target is tested against the
-/// load down to its class, and the most demanding decides.
+/// Important classes go first, so a class waits only for those before it and for itself: each target is
+/// tested against the load down to its class, and the most demanding decides.
 pub(crate) fn sized(
     policy: &ApplicationPolicy,
     demand: &Demand,
@@ -84,7 +84,8 @@ pub(crate) fn revenue_curve(
     RevenueCurve::new(&classes, work / f64::from(servers.max(1)))
 }
 
-/// Revenue of a server per second while it serves this mix of classes; of no demand, while it serves the most important class.
+/// Revenue of a server per second while it serves this mix of classes; of no demand, while it serves the most
+/// important class.
 pub(crate) fn revenue_per_server_s(policy: &ApplicationPolicy, demand: &Demand, rates: &ClassRates) -> f64 {
     let (mut revenue, mut work_s) = (0.0, 0.0);
     let none = rates.iter().all(|rate| *rate <= 0.0);

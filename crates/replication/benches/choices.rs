@@ -1,4 +1,5 @@
-//! Cost of a choice, by policy and number of hosts; and one round of placement over the documents of a busy redirector.
+//! Cost of a choice, by policy and number of hosts; and one round of placement over the documents of a busy
+//! redirector.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use flashweir_core::{Duration, Instant, Rng};
@@ -45,7 +46,8 @@ fn choices(c: &mut Criterion) {
     }
 }
 
-/// A worker's choice among the servers of one service, with nothing in flight (the counters decide) and with requests in flight.
+/// A worker's choice among the servers of one service, with nothing in flight (the counters decide) and with
+/// requests in flight.
 fn balancer(c: &mut Criterion) {
     let mut group = c.benchmark_group("choose, balancer");
     for count in [2u16, 8, 64] {

@@ -5,15 +5,16 @@
 //!     in-flight: requests of all workers at the server,   q = Σ e^(−age/1 s) of this worker's own choices
 //! ```
 //!
-//! Why requests in flight first: they follow a server that becomes slow, or hangs, within one response time, without any report. Why the
-//! choices behind: at low load nothing is in flight anywhere, and a share (a fresh server's, a learned one) would mean nothing.
-//! A server whose share is small is never starved: with nothing in flight it always has the lower part of requests in flight.
+//! Why requests in flight first: they follow a server that becomes slow, or hangs, within one response time,
+//! without any report. Why the choices behind: at low load nothing is in flight anywhere, and a share (a
+//! fresh server's, a learned one) would mean nothing. A server whose share is small is never starved: with
+//! nothing in flight it always has the lower part of requests in flight.
 //!
-//! Two choices keep the longest queue within O(log log n) of the mean (Mitzenmacher 2001) without the herd that "always the least busy"
-//! sends to a server which has just come back.
+//! Two choices keep the longest queue within O(log log n) of the mean (Mitzenmacher 2001) without the herd
+//! that "always the least busy" sends to a server which has just come back.
 //!
-//! Fast failures make a server look idle; [`ServerPool`](crate::ServerPool) leaves such a server out. Cost: O(1) and a scan of one word of
-//! bits; no allocation, no lock.
+//! Fast failures make a server look idle; [`ServerPool`](crate::ServerPool) leaves such a server out. Cost:
+//! O(1) and a scan of one word of bits; no allocation, no lock.
 
 use crate::distribution::{COUNTER_TAU, two_of};
 use crate::servers::ServerIndex;
@@ -43,7 +44,8 @@ impl Balancer {
         Self { counters: DecayedCounters::new(servers, COUNTER_TAU) }
     }
 
-    /// One of the servers whose bits are set in `candidates`, or none if there are none. The choice is counted.
+    /// One of the servers whose bits are set in `candidates`, or none if there are none. The choice is
+    /// counted.
     ///
     /// ```
     /// use flashweir_core::{Instant, Rng};

@@ -23,9 +23,11 @@ struct Document {
     low_demand: LowDemand,
 }
 
-/// Hosts and offered rates by document. A document has a host at any time: the first one cannot be removed, only replaced.
+/// Hosts and offered rates by document. A document has a host at any time: the first one cannot be removed,
+/// only replaced.
 ///
-/// Lookup O(log documents); memory about 100 bytes for each document and 2 for each copy; at most [`REPLICA_DOCUMENTS`].
+/// Lookup O(log documents); memory about 100 bytes for each document and 2 for each copy; at most
+/// [`REPLICA_DOCUMENTS`].
 #[derive(Clone, Debug)]
 pub struct DocumentTable {
     places: BTreeMap<u64, usize>,
@@ -125,8 +127,8 @@ impl DocumentTable {
         true
     }
 
-    /// Gives a document whose home is out another one: a host that is there, or a new one. The old home becomes a copy like others, which
-    /// may be deleted.
+    /// Gives a document whose home is out another one: a host that is there, or a new one. The old home
+    /// becomes a copy like others, which may be deleted.
     pub(crate) fn rehome(&mut self, now: Instant, place: usize, server: ServerIndex) {
         self.add_host(now, place, server);
         if let Some(document) = self.documents.get_mut(place)
@@ -145,7 +147,8 @@ impl DocumentTable {
                 continue;
             }
             let kept = self.documents.len();
-            // A kept document moves towards the front only, so that no count is overwritten before it is read.
+            // A kept document moves towards the front only, so that no count is overwritten before it is
+            // read.
             self.offered.set_scaled(kept, self.offered.scaled(place));
             self.places.insert(document.key, kept);
             self.documents.push(document);

@@ -1,14 +1,15 @@
 //! Hot documents on many servers: which server answers a request, and which servers have a copy of what.
 //!
-//! Two loops with an owner each. *Routing* ([`distribution`]) chooses among the hosts of a document for each request. *Placement*
-//! ([`placement`]) changes the hosts, once a second at most. A [`Redirector`] puts both together for the documents it owns;
-//! which those are says the [`Ring`]. docs/algorithms/replication.md has the published rules (RaDaR and ACDN, as measured in Esser's
-//! thesis), their faults and the repairs.
+//! Two loops with an owner each. *Routing* ([`distribution`]) chooses among the hosts of a document for each
+//! request. *Placement* ([`placement`]) changes the hosts, once a second at most. A [`Redirector`] puts both
+//! together for the documents it owns; which those are says the [`Ring`]. docs/algorithms/replication.md has
+//! the published rules (RaDaR and ACDN, as measured in Esser's thesis), their faults and the repairs.
 //!
-//! For servers that all host the same there is no placement: a [`ServerPool`] says which of them are usable and how much of the load each
-//! should get, and each worker's [`Balancer`] chooses.
+//! For servers that all host the same there is no placement: a [`ServerPool`] says which of them are usable
+//! and how much of the load each should get, and each worker's [`Balancer`] chooses.
 //!
-//! Pure: no clock, no I/O, randomness handed in. Planning uses floats; a choice uses integers and allocates nothing.
+//! Pure: no clock, no I/O, randomness handed in. Planning uses floats; a choice uses integers and allocates
+//! nothing.
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 

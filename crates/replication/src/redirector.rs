@@ -1,7 +1,8 @@
-//! One redirector: it owns a part of the documents, sends each request to one of the document's hosts, and moves copies.
+//! One redirector: it owns a part of the documents, sends each request to one of the document's hosts, and
+//! moves copies.
 //!
-//! It decides: the server of a request, and the copies of its documents. From which inputs: the requests it sees
-//! itself, and the servers' reports. It knows nothing of other redirectors.
+//! It decides: the server of a request, and the copies of its documents. From which inputs: the requests it
+//! sees itself, and the servers' reports. It knows nothing of other redirectors.
 //!
 //! Rule of placement (repaired; [`Redirector::plan`], at most once a second):
 //!
@@ -11,9 +12,10 @@
 //! not engaged  copies with little demand go
 //! ```
 //!
-//! Cold start: every document has its home server only. Recovery: a server that reports again is used again, and starts slowly where
-//! that is set. Documents whose home is out get another one: a host that is there, if any. Failure modes: with wrong reports the trigger is wrong, but the split
-//! is not (it is by own counts); with more documents than the table holds, the rest stays at the home server.
+//! Cold start: every document has its home server only. Recovery: a server that reports again is used again,
+//! and starts slowly where that is set. Documents whose home is out get another one: a host that is there, if
+//! any. Failure modes: with wrong reports the trigger is wrong, but the split is not (it is by own counts);
+//! with more documents than the table holds, the rest stays at the home server.
 //!
 //! Cost: a choice is a lookup, O(log documents), and the policy's; a plan is O(documents · log documents).
 
@@ -29,8 +31,9 @@ use alloc::vec::Vec;
 use flashweir_core::limits::PLACEMENTS_PER_ROUND;
 use flashweir_core::{Duration, Instant, Rng};
 
-/// A reported load over the fair part from which on copies are made. Reports of ten seconds of 200 requests/s differ by 2 % by chance;
-/// without this bound sixteen redirectors made thousands of copies of documents that were asked for once.
+/// A reported load over the fair part from which on copies are made. Reports of ten seconds of 200 requests/s
+/// differ by 2 % by chance; without this bound sixteen redirectors made thousands of copies of documents that
+/// were asked for once.
 const UNEVEN: f64 = 1.03;
 
 /// Settings of a redirector.
@@ -56,8 +59,8 @@ pub enum PlacementBy {
     /// The redirector, in [`Redirector::plan`] (repaired).
     #[default]
     Plan,
-    /// Overloaded servers, with their reports ([`Redirector::offload`], as published). A plan then only gives documents new homes; nothing is
-    /// deleted, and the cluster never counts as full.
+    /// Overloaded servers, with their reports ([`Redirector::offload`], as published). A plan then only gives
+    /// documents new homes; nothing is deleted, and the cluster never counts as full.
     Reports(PublishedRule),
 }
 
@@ -153,8 +156,8 @@ impl Redirector {
         Ok(server)
     }
 
-    /// A request for a document whose home is `home`: counts it as offered and names the server that answers. None where no host is usable;
-    /// the next plan then finds another.
+    /// A request for a document whose home is `home`: counts it as offered and names the server that answers.
+    /// None where no host is usable; the next plan then finds another.
     pub fn route(
         &mut self,
         now: Instant,
@@ -188,7 +191,8 @@ impl Redirector {
         self.distribution.choose(now, document, hosts, self.servers.shares(), rng)
     }
 
-    /// A server's report. Weights of the policy are updated when every usable server has reported since the last update.
+    /// A server's report. Weights of the policy are updated when every usable server has reported since the
+    /// last update.
     pub fn report(&mut self, now: Instant, server: ServerIndex, report: ServerReport) {
         self.servers.report(now, server, report);
         if let Some(overload) = self.overload.get_mut(usize::from(server)) {
@@ -206,7 +210,8 @@ impl Redirector {
         self.update_engaged(now);
     }
 
-    /// Raises a server's load to the rate `sent_rps` that was recently sent to it. A report may be older than the crowd, or may lie.
+    /// Raises a server's load to the rate `sent_rps` that was recently sent to it. A report may be older than
+    /// the crowd, or may lie.
     pub fn raise_load(&mut self, now: Instant, server: ServerIndex, sent_rps: f64) {
         let missing_rps = sent_rps - self.servers.load_rps(server);
         if missing_rps.is_nan() || missing_rps <= 0.0 {
@@ -220,13 +225,14 @@ impl Redirector {
         self.update_engaged(now);
     }
 
-    /// Forgets documents that are at one server and have less demand than this, requests per second, so that there is room for others. A
-    /// document that returns starts at its home. O(documents · log documents).
+    /// Forgets documents that are at one server and have less demand than this, requests per second, so that
+    /// there is room for others. A document that returns starts at its home. O(documents · log documents).
     pub fn forget_idle(&mut self, now: Instant, below_rps: f64) {
         self.documents.forget_idle(now, below_rps);
     }
 
-    /// Capacity of all usable servers together before they are overloaded, requests per second: HW times their weights.
+    /// Capacity of all usable servers together before they are overloaded, requests per second: HW times
+    /// their weights.
     #[must_use]
     pub fn capacity_rps(&self, now: Instant) -> f64 {
         let weights = self.usable(now).into_iter().map(|server| self.servers.weight(server));
@@ -238,8 +244,9 @@ impl Redirector {
         self.servers.finished(now, server, succeeded);
     }
 
-    /// Published placement: a server asks for a copy of one document. The least loaded server that does not host it gets one, and the table of
-    /// loads is corrected by the relief where the rule says so. Says whether there was such a server.
+    /// Published placement: a server asks for a copy of one document. The least loaded server that does not
+    /// host it gets one, and the table of loads is corrected by the relief where the rule says so. Says
+    /// whether there was such a server.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -265,8 +272,9 @@ impl Redirector {
         Some(target)
     }
 
-    /// Published placement, with a server's report: while the server is overloaded it asks for copies of the documents of its report (key
-    /// and requests per second; sorted here by decreasing rate). The copies made; none where placement is by plans.
+    /// Published placement, with a server's report: while the server is overloaded it asks for copies of the
+    /// documents of its report (key and requests per second; sorted here by decreasing rate). The copies
+    /// made; none where placement is by plans.
     pub fn offload(
         &mut self,
         now: Instant,
@@ -347,7 +355,8 @@ impl Redirector {
         &self.servers
     }
 
-    /// Loads by which the weights of the policy were last updated; empty before the first report, and of use only to a policy with fixed weights.
+    /// Loads by which the weights of the policy were last updated; empty before the first report, and of use
+    /// only to a policy with fixed weights.
     #[must_use]
     pub fn loads(&self) -> &[ServerLoad] {
         &self.loads
@@ -383,8 +392,9 @@ impl Redirector {
         }
     }
 
-    /// Documents whose home is out get another one, or that would be kept while copies that are there are deleted: the first usable host,
-    /// or, where none is, the least loaded usable server, in turns: its load is not known yet.
+    /// Documents whose home is out get another one, or that would be kept while copies that are there are
+    /// deleted: the first usable host, or, where none is, the least loaded usable server, in turns: its load
+    /// is not known yet.
     fn rehome(&mut self, now: Instant) -> Vec<Placed> {
         let mut usable = self.usable(now);
         usable.sort_by(|&one, &other| self.servers.load_rps(one).total_cmp(&self.servers.load_rps(other)));
@@ -437,8 +447,8 @@ impl Redirector {
         usable().any(|(weight, server)| self.servers.load_rps(server) > UNEVEN * fair * weight)
     }
 
-    /// Copies by this redirector's own rates, if the reports say that the loads are uneven: what is uneven here may be even with what
-    /// the other redirectors send.
+    /// Copies by this redirector's own rates, if the reports say that the loads are uneven: what is uneven
+    /// here may be even with what the other redirectors send.
     fn create(&mut self, now: Instant) -> Vec<Placed> {
         let weights = self.weights(now);
         if !self.is_uneven(&weights) {

@@ -5,13 +5,15 @@ use crate::placement::{Overload, Watermarks};
 use flashweir_core::measure::DecayedCounters;
 use flashweir_core::{Duration, Instant};
 
-/// The shortest time between two early reports: one more report a second costs nothing, a report for each request would.
+/// The shortest time between two early reports: one more report a second costs nothing, a report for each
+/// request would.
 const EARLY_GAP: Duration = Duration::from_secs(1);
 
 /// Says when the next report is due.
 ///
-/// As published a report comes each interval, and a crowd is found 0 to 10 s late, 5 s on average (Esser §4.2.4: 8 s, §4.3: 9 s). With an early
-/// report the server's own load of the last second says so: it reports when that crosses a watermark, by the hysteresis of [`Overload`].
+/// As published a report comes each interval, and a crowd is found 0 to 10 s late, 5 s on average (Esser
+/// §4.2.4: 8 s, §4.3: 9 s). With an early report the server's own load of the last second says so: it reports
+/// when that crosses a watermark, by the hysteresis of [`Overload`].
 ///
 /// Cost: `arrive` is a counter and two comparisons. Cold start: the caller says when the first report is due, so that servers do not all report at once.
 #[derive(Clone, Debug)]
@@ -26,8 +28,8 @@ pub struct ReportSchedule {
 }
 
 impl ReportSchedule {
-    /// Counts from `start`, reports at `first_at` and then each `interval`; early reports by the watermarks (times the server's
-    /// weight), if there are any.
+    /// Counts from `start`, reports at `first_at` and then each `interval`; early reports by the watermarks
+    /// (times the server's weight), if there are any.
     #[must_use]
     pub fn new(
         start: Instant,
@@ -68,7 +70,8 @@ impl ReportSchedule {
         self.next_at
     }
 
-    /// Reports: requests per second since the last report, or of the last second if the report is early and that is more.
+    /// Reports: requests per second since the last report, or of the last second if the report is early and
+    /// that is more.
     pub fn report(&mut self, now: Instant) -> f64 {
         let elapsed_s = now.saturating_since(self.reported_at).as_secs_f64();
         let mean_rps = if elapsed_s > 0.0 { self.count as f64 / elapsed_s } else { 0.0 };

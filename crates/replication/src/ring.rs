@@ -1,8 +1,9 @@
 //! Owner of a document among redirectors: a rendezvous hash, the same on every distributor.
 //!
-//! Each redirector is given a weight by a hash of (document, redirector), and the highest one owns the document (Thaler and Ravishankar, 1998). The thesis
-//! leaves its hash open. Adding the k-th redirector moves the documents for which it is the highest, 1/k of them, all of them to it; removing
-//! one moves its documents only. There is no table, so distributors agree without talking, as long as they have the same
+//! Each redirector is given a weight by a hash of (document, redirector), and the highest one owns the
+//! document (Thaler and Ravishankar, 1998). The thesis leaves its hash open. Adding the k-th redirector moves
+//! the documents for which it is the highest, 1/k of them, all of them to it; removing one moves its
+//! documents only. There is no table, so distributors agree without talking, as long as they have the same
 //! list of names, in any order.
 
 use crate::SettingsError;
@@ -40,7 +41,8 @@ impl Ring {
         Ok(Self(names))
     }
 
-    /// The place of the redirector that owns the document. `document` is a hash of its URL, which need not be uniform.
+    /// The place of the redirector that owns the document. `document` is a hash of its URL, which need not be
+    /// uniform.
     #[must_use]
     pub fn owner(&self, document: u64) -> usize {
         // The names break ties, so that the order of the list does not.

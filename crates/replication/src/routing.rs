@@ -1,11 +1,12 @@
-//! Routing on many threads: one redirector decides where copies are, and each worker chooses among them by its own counts.
+//! Routing on many threads: one redirector decides where copies are, and each worker chooses among them by
+//! its own counts.
 //!
-//! A [`RoutingPlan`] is an immutable value that the redirector's thread publishes when something changed; each worker's [`Router`] reads it
-//! for each request, without a lock. The plan names only documents that are not at their home alone, so it is as small as the crowd's
-//! interests.
+//! A [`RoutingPlan`] is an immutable value that the redirector's thread publishes when something changed;
+//! each worker's [`Router`] reads it for each request, without a lock. The plan names only documents that are
+//! not at their home alone, so it is as small as the crowd's interests.
 //!
-//! Why each worker may balance by itself: two choices even out what one worker sends, and a sum of even parts is even
-//! (docs/algorithms/replication.md, with 16 redirectors).
+//! Why each worker may balance by itself: two choices even out what one worker sends, and a sum of even parts
+//! is even (docs/algorithms/replication.md, with 16 redirectors).
 
 use crate::SettingsError;
 use crate::distribution::{Distribution, Policy, ServerLoad};
@@ -55,7 +56,8 @@ impl RoutingPlan {
         Self { hosts: hosts.collect(), shares, limit_rps, loads }
     }
 
-    /// The same plan with servers that get nothing for now, because connections to them fail. They keep their documents.
+    /// The same plan with servers that get nothing for now, because connections to them fail. They keep their
+    /// documents.
     #[must_use]
     pub fn without(mut self, servers: impl IntoIterator<Item = usize>) -> Self {
         for server in servers {
@@ -86,7 +88,8 @@ impl RoutingPlan {
 }
 
 impl Router {
-    /// Over servers with these names (a hash of each one's URL), the same on every worker and redirector; two choices.
+    /// Over servers with these names (a hash of each one's URL), the same on every worker and redirector; two
+    /// choices.
     ///
     /// # Errors
     /// [`SettingsError`] as [`Ring::new`].
@@ -123,8 +126,8 @@ impl Router {
         &self.homes
     }
 
-    /// The server that answers this request: one of the document's usable hosts, or any usable server where all of those are out.
-    /// None where no server is usable. Allocates nothing.
+    /// The server that answers this request: one of the document's usable hosts, or any usable server where
+    /// all of those are out. None where no server is usable. Allocates nothing.
     pub fn choose(
         &mut self,
         now: Instant,
@@ -138,7 +141,8 @@ impl Router {
         chosen.or_else(|| self.distribution.choose(now, document, &self.servers, &plan.shares, rng))
     }
 
-    /// A new plan: servers that became hosts start at the level of the others, or they would get every request for a second.
+    /// A new plan: servers that became hosts start at the level of the others, or they would get every
+    /// request for a second.
     pub fn follow(&mut self, before: &RoutingPlan, plan: &RoutingPlan) {
         if plan.loads != before.loads {
             self.distribution.update(&plan.loads, 0.0);

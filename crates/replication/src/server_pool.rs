@@ -1,20 +1,23 @@
-//! The servers of one service, all of which host the same: which of them are usable, and how much of the load each should get.
+//! The servers of one service, all of which host the same: which of them are usable, and how much of the load
+//! each should get.
 //!
 //! ```text
 //! share = slow start · learned weight      in 1/1024
 //! ```
 //!
-//! Inputs: how requests end ([`failed`](ServerPool::failed), [`succeeded`](ServerPool::succeeded)), what probes find
-//! ([`probed`](ServerPool::probed)), and totals of answers ([`refresh`](ServerPool::refresh)). Outputs: a bit for each server and its share, to
-//! be copied to where a [`Balancer`](crate::Balancer) reads them.
+//! Inputs: how requests end ([`failed`](ServerPool::failed), [`succeeded`](ServerPool::succeeded)), what
+//! probes find ([`probed`](ServerPool::probed)), and totals of answers ([`refresh`](ServerPool::refresh)).
+//! Outputs: a bit for each server and its share, to be copied to where a [`Balancer`](crate::Balancer) reads
+//! them.
 //!
-//! [`Ejection`] decides which server is out and until when. A server that returns starts slowly ([`slow_start`]), so one that is not well after
-//! all has few requests to lose. Where no server is usable, those that can be reached are used, and where none can, all: a wrong judgement
-//! must not turn slow into down.
+//! [`Ejection`] decides which server is out and until when. A server that returns starts slowly
+//! ([`slow_start`]), so one that is not well after all has few requests to lose. Where no server is usable,
+//! those that can be reached are used, and where none can, all: a wrong judgement must not turn slow into
+//! down.
 //!
-//! The owner probes the servers that [`probes_due`](ServerPool::probes_due) names. A server in service is probed at the configured interval, if
-//! there is something to ask; one that is doubtful or out, four times a second. Servers still unknown are probed at once, so that those
-//! which are absent cost no request its time.
+//! The owner probes the servers that [`probes_due`](ServerPool::probes_due) names. A server in service is
+//! probed at the configured interval, if there is something to ask; one that is doubtful or out, four times a
+//! second. Servers still unknown are probed at once, so that those which are absent cost no request its time.
 //!
 //! Cold start: every server is usable with a full share. Cost: O(servers) a call; memory 200 bytes a server.
 
@@ -27,7 +30,8 @@ use alloc::vec::Vec;
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_core::{Duration, Instant};
 
-/// Between two probes of a server that is doubtful or out: three find it within a second, one of which may be lost.
+/// Between two probes of a server that is doubtful or out: three find it within a second, one of which may be
+/// lost.
 const PROBE_AGAIN: Duration = Duration::from_millis(250);
 /// Between two comparisons of the servers' answers: enough answers at ten requests a second.
 const COMPARED_EVERY: Duration = Duration::from_secs(1);
@@ -148,8 +152,9 @@ impl ServerPool {
         })
     }
 
-    /// Goes on where `former` ended: `known_as` names the server there that each of these is, in their order. One that is new beside
-    /// known ones starts slowly. Call it before all else; where none is known, nothing changes.
+    /// Goes on where `former` ended: `known_as` names the server there that each of these is, in their order.
+    /// One that is new beside known ones starts slowly. Call it before all else; where none is known, nothing
+    /// changes.
     pub fn take_over(&mut self, now: Instant, former: &Self, known_as: &[Option<ServerIndex>]) {
         let known = |index: &Option<ServerIndex>| former.servers.get(usize::from((*index)?));
         if known_as.iter().all(|index| known(index).is_none()) {
@@ -203,7 +208,8 @@ impl ServerPool {
         self.follow(now, server);
     }
 
-    /// Servers to be probed now, at most `count_max`; each is named once until [`probed`](Self::probed) is called for it.
+    /// Servers to be probed now, at most `count_max`; each is named once until [`probed`](Self::probed) is
+    /// called for it.
     pub fn probes_due(&mut self, now: Instant, count_max: usize) -> Vec<ServerIndex> {
         let is_due = |server: &Server| {
             let is_running =
@@ -218,8 +224,8 @@ impl ServerPool {
         .collect()
     }
 
-    /// Ends what is over by time, compares the servers and computes the shares. `counts` are those of all servers, in their order.
-    /// Call it a few times a second.
+    /// Ends what is over by time, compares the servers and computes the shares. `counts` are those of all
+    /// servers, in their order. Call it a few times a second.
     pub fn refresh(&mut self, now: Instant, counts: &[ServerCounts]) {
         for index in 0..self.servers.len() {
             self.servers[index].ejection.settle(now);
@@ -247,7 +253,8 @@ impl ServerPool {
         &self.shares
     }
 
-    /// The servers a request may be sent to, as bits: the usable ones; else those that can be reached; else all.
+    /// The servers a request may be sent to, as bits: the usable ones; else those that can be reached; else
+    /// all.
     #[must_use]
     pub fn candidates(&self, now: Instant) -> u64 {
         let bits = |is_candidate: &dyn Fn(Option<OutCause>) -> bool| {
@@ -351,7 +358,8 @@ impl ServerPool {
         self.learn(&usable, &news);
     }
 
-    /// Corrects the weights by what all of the usable servers report; nothing is learned while one of them is silent.
+    /// Corrects the weights by what all of the usable servers report; nothing is learned while one of them is
+    /// silent.
     fn learn(&mut self, usable: &[usize], news: &[ServerCounts]) {
         let Some(settings) = self.settings.learning else { return };
         let pressures = usable.iter().map(|&index| settings.pressure(&report(&news[index]), 1.0));

@@ -1,4 +1,5 @@
-//! Runs a router: builds it in the order in which things may fail, then waits for what is due and for signals.
+//! Runs a router: builds it in the order in which things may fail, then waits for what is due and for
+//! signals.
 
 use crate::admin::{Known, routes};
 use crate::driver::Driver;
@@ -32,8 +33,8 @@ pub struct Launch {
     pub ready_file: Option<ReadyFile>,
 }
 
-/// Guards until SIGTERM or SIGINT, on this thread. However it ends, the network is then as it was, but for a pinned gate,
-/// which SIGTERM and a crash leave where it is.
+/// Guards until SIGTERM or SIGINT, on this thread. However it ends, the network is then as it was, but for a
+/// pinned gate, which SIGTERM and a crash leave where it is.
 ///
 /// # Errors
 /// [`RouterError`] naming what cannot be had; before anything is attached, if it was so from the beginning.
@@ -63,7 +64,8 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
     let admin_address = admin.address().map_err(admin_error)?;
     let known = Arc::new(Known {
         clock: Clock::start(),
-        // It decides by itself, as a gateway with one worker would; what workers count of requests stays zero.
+        // It decides by itself, as a gateway with one worker would; what workers count of requests stays
+        // zero.
         telemetry: Telemetry::router(env!("CARGO_PKG_VERSION")),
         status: ArcSwap::from_pointee(RouterStatus::of(config, Baseline::default())),
         link: ArcSwapOption::empty(),

@@ -4,8 +4,8 @@ use flashweir_core::{Hasher64, limits};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-/// Destinations by key, those seen last. The planner follows at most [`limits::HOT_SPOT_ENTRIES`] and forgets one within
-/// seconds of its last connection, so four times as many are enough to know every key it can name.
+/// Destinations by key, those seen last. The planner follows at most [`limits::HOT_SPOT_ENTRIES`] and forgets
+/// one within seconds of its last connection, so four times as many are enough to know every key it can name.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     hasher: Hasher64,

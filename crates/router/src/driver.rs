@@ -1,9 +1,9 @@
-//! Each interval: the observations become a sample, the planner decides, the gate gets its orders. And each second a sign
-//! of life for the kernel, a look at the interfaces, and figures for people.
+//! Each interval: the observations become a sample, the planner decides, the gate gets its orders. And each
+//! second a sign of life for the kernel, a look at the interfaces, and figures for people.
 //!
-//! Cost of a tick: the observer's reading, the planner, and some ten microseconds for each place. If any of it but the
-//! planner fails the router ends, and with it all its limits: a guard that no longer knows what it does must not stand
-//! in the way. A planner that fails is restarted by its loop.
+//! Cost of a tick: the observer's reading, the planner, and some ten microseconds for each place. If any of
+//! it but the planner fails the router ends, and with it all its limits: a guard that no longer knows what it
+//! does must not stand in the way. A planner that fails is restarted by its loop.
 
 use crate::admin::Known;
 use crate::destinations::Destinations;
@@ -69,7 +69,8 @@ impl Driver {
         self.outlet.show()
     }
 
-    /// Takes over another configuration: detection begins again from what was learned, with everything let in.
+    /// Takes over another configuration: detection begins again from what was learned, with everything let
+    /// in.
     pub(crate) fn reconfigure(&mut self, config: RouterConfig) -> Result<(), RouterError> {
         let outlet = &mut self.outlet;
         outlet.places = settings::places(&config.kernel)?;
@@ -112,7 +113,8 @@ impl Driver {
         self.outlet.show()
     }
 
-    /// Leaves the gates, where they are pinned, with the plan in force, to the router that comes next. Whether they are.
+    /// Leaves the gates, where they are pinned, with the plan in force, to the router that comes next.
+    /// Whether they are.
     pub(crate) fn leave(self) -> Result<bool, RouterError> {
         self.outlet.guard.leave()
     }

@@ -1,4 +1,5 @@
-//! Counts of the programs in the kernel, in the words of the metrics: places by their role, never by an address.
+//! Counts of the programs in the kernel, in the words of the metrics: places by their role, never by an
+//! address.
 
 use crate::places::Places;
 use flashweir_config::Kernel;

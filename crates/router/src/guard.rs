@@ -9,11 +9,11 @@ use flashweir_kernel::observe::{Attachment, Observer, Reading};
 use flashweir_runtime::kernel::{GuardedInterfaces, InterfaceState};
 use flashweir_telemetry::Warnings;
 
-/// Gate and observer. Dropping it leaves the network as it was; but for gates that were found pinned, as long as the start
-/// may still fail.
+/// Gate and observer. Dropping it leaves the network as it was; but for gates that were found pinned, as long
+/// as the start may still fail.
 ///
-/// Only gates are pinned. An observer without a process to read it is of no use: what it counted until the next one comes
-/// belongs to an interval without a plan, and its flows are measured again within seconds.
+/// Only gates are pinned. An observer without a process to read it is of no use: what it counted until the
+/// next one comes belongs to an interval without a plan, and its flows are measured again within seconds.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// Before the programs: they go first.
@@ -44,7 +44,8 @@ impl Guard {
         Ok(())
     }
 
-    /// Looks after the interfaces: one that is gone is logged, and guarded again once it is back. A system call for each.
+    /// Looks after the interfaces: one that is gone is logged, and guarded again once it is back. A system
+    /// call for each.
     pub(crate) fn look_after(&mut self, now: Instant, warnings: &Warnings) {
         let watch = |interface: &str| watch(&mut self.observer, interface);
         self.interfaces.look_after(now, &self.gate, warnings, watch);

@@ -7,11 +7,12 @@
 //!   driver: sample ─► planner (NEWS) ─► orders      observer (tc) ◄── responses
 //! ```
 //!
-//! Pure: `places` (which destinations have a separate bucket), `responses` and `sample` (the planner's input),
-//! `orders` (the gate's plans), `record` and `status` (reports for people). The `driver` runs the
-//! planner's loop each interval; `outlet` is what surrounds it, with the programs that `guard` holds before the interfaces;
-//! `control` waits for what is due, for signals and for the `admin` listener. `link` divides a link fairly, alone or beside it: a
-//! classifier at tc counts flows, `link::control` (pure) runs `flashweir-aqm` over what it counted.
+//! Pure: `places` (which destinations have a separate bucket), `responses` and `sample` (the planner's
+//! input), `orders` (the gate's plans), `record` and `status` (reports for people). The `driver` runs the
+//! planner's loop each interval; `outlet` is what surrounds it, with the programs that `guard` holds before
+//! the interfaces; `control` waits for what is due, for signals and for the `admin` listener. `link` divides
+//! a link fairly, alone or beside it: a classifier at tc counts flows, `link::control` (pure) runs
+//! `flashweir-aqm` over what it counted.
 #![cfg(feature = "kernel")]
 
 mod admin;

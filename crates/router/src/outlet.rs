@@ -1,5 +1,5 @@
-//! Environment of the router's planner: programs in the kernel that it learns from and gives orders to, the state file, and
-//! figures for people.
+//! Environment of the router's planner: programs in the kernel that it learns from and gives orders to, the
+//! state file, and figures for people.
 
 use crate::admin::Known;
 use crate::destinations::Destinations;

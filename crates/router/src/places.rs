@@ -1,9 +1,9 @@
 //! Places of the protected servers in the gate's table.
 //!
-//! A place has its own bucket and counters. Every protected address has one, as far as there are enough, so that what
-//! was offered to each is known also of what is refused; a few more are kept for hot-spots that hide behind an address for
-//! many (`0.0.0.0:80`). Such a place stays with its hot-spot until another one needs it: moving it would empty its bucket
-//! and forget what is being answered there.
+//! A place has its own bucket and counters. Every protected address has one, as far as there are enough, so
+//! that what was offered to each is known also of what is refused; a few more are kept for hot-spots that
+//! hide behind an address for many (`0.0.0.0:80`). Such a place stays with its hot-spot until another one
+//! needs it: moving it would empty its bucket and forget what is being answered there.
 
 use flashweir_core::limits::{HOT_SPOTS_LIMITED, KERNEL_ENDPOINTS, KERNEL_SERVICES};
 use std::net::SocketAddr;
@@ -32,7 +32,8 @@ impl Places {
         Self { own, hot: Vec::new() }
     }
 
-    /// Gives each of these a separate place; at most [`HOT_SPOTS_LIMITED`] are heard. Whether any place changed.
+    /// Gives each of these a separate place; at most [`HOT_SPOTS_LIMITED`] are heard. Whether any place
+    /// changed.
     pub(crate) fn give(&mut self, destinations: &[SocketAddr]) -> bool {
         let destinations = &destinations[..destinations.len().min(HOT_SPOTS_LIMITED)];
         let mut changed = false;
@@ -79,8 +80,8 @@ impl Places {
         }
     }
 
-    /// The place at which the gate counts a destination's connections, by the gate's own rule: its address, else its port
-    /// on every address.
+    /// The place at which the gate counts a destination's connections, by the gate's own rule: its address,
+    /// else its port on every address.
     pub(crate) fn counted_at(&self, destination: SocketAddr) -> Option<usize> {
         let has = |address: &SocketAddr| *address == destination;
         let has_all = |address: &SocketAddr| {

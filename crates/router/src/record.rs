@@ -1,5 +1,5 @@
-//! The decisions that are remembered, by number, so that what was refused and why can be asked for later. The kernel gives
-//! no connection its own number.
+//! The decisions that are remembered, by number, so that what was refused and why can be asked for later. The
+//! kernel gives no connection its own number.
 
 use flashweir_admission::flash_crowd::Plan;
 use flashweir_core::Instant;

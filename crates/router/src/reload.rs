@@ -26,8 +26,8 @@ pub(crate) fn changed(launch: &Launch, before: &RouterConfig) -> Result<RouterCo
     }
 }
 
-/// The first setting that differs and takes effect only at a restart. What stands before an interface stays there over a
-/// reload, so that nothing gets past meanwhile.
+/// The first setting that differs and takes effect only at a restart. What stands before an interface stays
+/// there over a reload, so that nothing gets past meanwhile.
 fn restart_needed(before: &RouterConfig, new: &RouterConfig) -> Option<&'static str> {
     let differs = [
         ("kernel.interface", before.kernel.interfaces != new.kernel.interfaces),

@@ -1,8 +1,8 @@
 //! The planner's input of an interval: from the gate's counters and what was observed behind it.
 //!
-//! The two see different things. The gate sees every new connection, those it refuses too; the observer stands behind it
-//! and sees only what was let in, but knows every destination and distinguishes a repeated SYN of a connection that was let in
-//! (its answer was lost, or is late) from a new one.
+//! The two see different things. The gate sees every new connection, those it refuses too; the observer
+//! stands behind it and sees only what was let in, but knows every destination and distinguishes a repeated
+//! SYN of a connection that was let in (its answer was lost, or is late) from a new one.
 //!
 //! | the planner's word | from |
 //! |---|---|
@@ -87,7 +87,8 @@ impl Sampler {
         Self { from: now, counted: Vec::new(), evidence_from: Instant::ZERO }
     }
 
-    /// The gate and the observer began to tell connections by a plan: what begins from now on was admitted under it.
+    /// The gate and the observer began to tell connections by a plan: what begins from now on was admitted
+    /// under it.
     pub(crate) fn plan_changed(&mut self, now: Instant) {
         self.evidence_from = now;
     }
@@ -126,7 +127,8 @@ impl Sampler {
             // Connections that end otherwise are not observed.
             unfinished: 0,
             hosts: hosts.collect(),
-            // The kernel classified connections by the plan that it followed, and that plan is dated by its arrival in the kernel.
+            // The kernel classified connections by the plan that it followed, and that plan is dated by its
+            // arrival in the kernel.
             evidence_from: self.evidence_from,
             rates: rate_cells(&observed.rates),
             // How long a response should take is not known here.
@@ -181,7 +183,8 @@ fn by_destination(counted: &[PlaceCounts], observed: &Observed, places: &Places)
     figures
 }
 
-/// Estimate for a destination of which only admitted connections are known: scaled up by the factor at the place it shares.
+/// Estimate for a destination of which only admitted connections are known: scaled up by the factor at the
+/// place it shares.
 fn scaled(seen: DestinationCount, of_place: Option<&PlaceCounts>) -> PlaceCounts {
     let scale = |count: u64| match of_place {
         Some(place) if place.admitted > 0 && place.offered > place.admitted => {

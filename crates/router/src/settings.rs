@@ -38,7 +38,8 @@ pub(crate) fn places(kernel: &Kernel) -> Result<Places, RouterError> {
 
 /// The gate's settings for each place.
 pub(crate) fn services(places: &Places, kernel: &Kernel) -> Vec<Service> {
-    // One of many addresses that speaks TLS makes all of its place so: who would understand an answer understands a reset.
+    // One of many addresses that speaks TLS makes all of its place so: who would understand an answer
+    // understands a reset.
     let speaks_tls =
         |addresses: &[SocketAddr]| addresses.iter().any(|at| kernel.tls_ports.contains(&at.port()));
     let service = |endpoints: Vec<SocketAddr>| Service {

@@ -1,5 +1,5 @@
-//! Cost that the loop adds to a planner's tick: the same samples through the bare driver and through the loop, which
-//! catches panics, watches, numbers and publishes.
+//! Cost that the loop adds to a planner's tick: the same samples through the bare driver and through the
+//! loop, which catches panics, watches, numbers and publishes.
 
 use arc_swap::ArcSwap;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};

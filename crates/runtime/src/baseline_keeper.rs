@@ -1,4 +1,5 @@
-//! Keeps what a planner learned: in memory for a planner that is built again, in the state file for the next process.
+//! Keeps what a planner learned: in memory for a planner that is built again, in the state file for the next
+//! process.
 
 use crate::state_file::StateFile;
 use flashweir_admission::flash_crowd::{Baseline, Mode};
@@ -59,8 +60,8 @@ impl BaselineKeeper {
         false
     }
 
-    /// Saves the baseline without blocking this thread: syncing to the disk takes long, and neither plans nor signs of life
-    /// may wait for it. `telemetry` is where `holder` keeps the metrics.
+    /// Saves the baseline without blocking this thread: syncing to the disk takes long, and neither plans nor
+    /// signs of life may wait for it. `telemetry` is where `holder` keeps the metrics.
     pub fn save_soon<H: Send + Sync + 'static>(
         &self,
         now: Instant,

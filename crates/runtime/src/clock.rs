@@ -3,7 +3,8 @@
 use flashweir_core::Instant;
 use std::time::{Instant as SystemInstant, SystemTime};
 
-/// Monotonic time since the process's control thread started. Copies share the origin, so their instants compare.
+/// Monotonic time since the process's control thread started. Copies share the origin, so their instants
+/// compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: SystemInstant,

@@ -2,8 +2,8 @@
 //! Kubernetes, which the gateway does not know. Messages are sealed bytes: the carrier can neither read nor
 //! forge them.
 //!
-//! The gateway has a [`ClusterLink`], the carrier the [`ClusterCarrier`] at its other end. All queues are bounded; of reports and of what is wanted only the
-//! newest counts.
+//! The gateway has a [`ClusterLink`], the carrier the [`ClusterCarrier`] at its other end. All queues are
+//! bounded; of reports and of what is wanted only the newest counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

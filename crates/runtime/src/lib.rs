@@ -1,6 +1,6 @@
-//! Parts that every long-running command shares: the loop that runs its planners (`planner_loop`), a clock, a state file, an
-//! admin listener, keys, and words for a plan. The gateway and the router are controlled by the same planner, so they run it
-//! and report it in the same way.
+//! Parts that every long-running command shares: the loop that runs its planners (`planner_loop`), a clock, a
+//! state file, an admin listener, keys, and words for a plan. The gateway and the router are controlled by
+//! the same planner, so they run it and report it in the same way.
 
 mod admin;
 mod baseline_keeper;

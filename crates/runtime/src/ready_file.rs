@@ -1,4 +1,5 @@
-//! The file that says where a command listens (`--ready-file`), for supervisors and for tests that ask for port 0.
+//! The file that says where a command listens (`--ready-file`), for supervisors and for tests that ask for
+//! port 0.
 
 use serde_json::{Map, Value};
 use std::fs;
@@ -8,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// A file that is absent until the command listens, and then names its process and every address.
 ///
-/// Its content is one JSON object in one line: `{"pid":4711,"listen":["127.0.0.1:8080"],"admin":["127.0.0.1:9900"]}`. A role
-/// without an address is absent. The file appears whole, by a rename; the command leaves it where it is when it ends.
+/// Its content is one JSON object in one line:
+/// `{"pid":4711,"listen":["127.0.0.1:8080"],"admin":["127.0.0.1:9900"]}`. A role without an address is
+/// absent. The file appears whole, by a rename; the command leaves it where it is when it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyFile {
     file: PathBuf,
@@ -32,7 +34,8 @@ impl ReadyFile {
         Ok(Self { file: file.to_owned(), part })
     }
 
-    /// Writes the addresses of each role, in this order. To be called when all are bound and signals are handled.
+    /// Writes the addresses of each role, in this order. To be called when all are bound and signals are
+    /// handled.
     ///
     /// # Errors
     /// With the file's name, as the operating system says.

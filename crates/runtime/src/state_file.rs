@@ -1,9 +1,9 @@
-//! The baseline learned in quiet times, kept across restarts: a gateway that starts in the middle of a crowd must not
-//! take the crowd for normal.
+//! The baseline learned in quiet times, kept across restarts: a gateway that starts in the middle of a crowd
+//! must not take the crowd for normal.
 //!
-//! One JSON document, written beside its place and renamed over it, so a reader sees the old or the new one whole.
-//! A file that is truncated, of another version, or about other upstreams is ignored with one warning and rewritten:
-//! learning again costs minutes, a wrong baseline costs an outage.
+//! One JSON document, written beside its place and renamed over it, so a reader sees the old or the new one
+//! whole. A file that is truncated, of another version, or about other upstreams is ignored with one warning
+//! and rewritten: learning again costs minutes, a wrong baseline costs an outage.
 
 use crate::clock::unix_seconds_now;
 use flashweir_admission::flash_crowd::Baseline;
@@ -14,7 +14,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Counts changes of the format; another number is another format. 2: with the key under which URLs were hashed.
+/// Counts changes of the format; another number is another format. 2: with the key under which URLs were
+/// hashed.
 const VERSION: u32 = 2;
 /// A baseline is a few hundred numbers; a larger file is not ours.
 const BYTES_MAX: u64 = 1 << 20;
@@ -28,8 +29,9 @@ pub struct StateFile {
     url_key: Option<UrlKey>,
 }
 
-/// The key of the hash that sorts URLs into classes. What was learned of a class is worth nothing under another one, so it is
-/// kept with it; a client that knew it could put its own URLs into the class of another.
+/// The key of the hash that sorts URLs into classes. What was learned of a class is worth nothing under
+/// another one, so it is kept with it; a client that knew it could put its own URLs into the class of
+/// another.
 pub type UrlKey = (u64, u64);
 
 /// Reason for which a state file was not used.
@@ -59,7 +61,8 @@ pub enum StateFileError {
 }
 
 impl StateFile {
-    /// At `path`, for the servers `upstreams` (URLs or addresses, in any order): a baseline is worth nothing with others.
+    /// At `path`, for the servers `upstreams` (URLs or addresses, in any order): a baseline is worth nothing
+    /// with others.
     #[must_use]
     pub fn new(path: PathBuf, service: &str, upstreams: &[String]) -> Self {
         let mut sorted = upstreams.to_vec();
@@ -73,7 +76,8 @@ impl StateFile {
         Self { url_key: Some(key), ..self }
     }
 
-    /// The key under which the URL classes of the file were learned; `None` where there is none, or no file that can be used.
+    /// The key under which the URL classes of the file were learned; `None` where there is none, or no file
+    /// that can be used.
     #[must_use]
     pub fn saved_url_key(&self) -> Option<UrlKey> {
         self.read().ok().flatten()?.url_key
@@ -85,8 +89,8 @@ impl StateFile {
         &self.path
     }
 
-    /// The baseline of an earlier run. A file that cannot be used is logged once and replaced at the next save; the remains of a
-    /// write that a crash interrupted are removed.
+    /// The baseline of an earlier run. A file that cannot be used is logged once and replaced at the next
+    /// save; the remains of a write that a crash interrupted are removed.
     #[must_use]
     pub fn load_or_begin_anew(&self) -> Baseline {
         self.remove_leftovers();
@@ -130,7 +134,8 @@ impl StateFile {
         Ok(Some(saved))
     }
 
-    /// Replaces the file in one step. Blocks for the disk: a few milliseconds every half minute, off the workers.
+    /// Replaces the file in one step. Blocks for the disk: a few milliseconds every half minute, off the
+    /// workers.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -164,8 +169,8 @@ impl StateFile {
         self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
-    /// Removes what processes left that ended in the middle of a write. One that runs may be writing just now: two of them
-    /// share a file while one takes over from the other.
+    /// Removes what processes left that ended in the middle of a write. One that runs may be writing just
+    /// now: two of them share a file while one takes over from the other.
     fn remove_leftovers(&self) {
         let Some(name) = self.path.file_name().and_then(|name| name.to_str()) else { return };
         let is_leftover = |file: &str| {

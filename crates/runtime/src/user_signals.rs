@@ -3,8 +3,8 @@
 use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Keeps both from ending the process, as is their default. The log goes to standard error, so there is no file to open again; the log
-/// says so. Must be called in the runtime that serves.
+/// Keeps both from ending the process, as is their default. The log goes to standard error, so there is no
+/// file to open again; the log says so. Must be called in the runtime that serves.
 ///
 /// # Errors
 /// Errors of the operating system; none is expected.

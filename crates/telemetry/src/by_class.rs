@@ -1,8 +1,8 @@
 //! Figures by the names of a service and a class.
 //!
-//! The names come from the configuration, never from anything a client sent, and there are at most [`CLASS_SLOTS`] pairs
-//! of them: a pair keeps its slot for as long as the process lives, over all reloads, and once they are used up the
-//! rest shares the last, `(other)`: no name in a configuration has brackets.
+//! The names come from the configuration, never from anything a client sent, and there are at most
+//! [`CLASS_SLOTS`] pairs of them: a pair keeps its slot for as long as the process lives, over all reloads,
+//! and once they are used up the rest shares the last, `(other)`: no name in a configuration has brackets.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

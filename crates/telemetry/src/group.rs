@@ -44,8 +44,9 @@ impl<G: WorkerGroup> MetricGroup for OfWorkers<G> {
     }
 }
 
-/// The numbers of one scrape, or, before anything was counted, what there is to be scraped. A metric's name is given
-/// without `flashweir_` before it and without `_total` behind, with its unit; its text is one sentence.
+/// The numbers of one scrape, or, before anything was counted, what there is to be scraped. A metric's name
+/// is given without `flashweir_` before it and without `_total` behind, with its unit; its text is one
+/// sentence.
 #[derive(Debug, Default)]
 pub struct Scrape(pub(crate) Vec<Metric>);
 

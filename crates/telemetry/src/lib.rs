@@ -1,12 +1,14 @@
-//! Metrics: registry, label types, encoding, counters with one writer each, and warnings that stay readable under load.
+//! Metrics: registry, label types, encoding, counters with one writer each, and warnings that stay readable
+//! under load.
 //!
-//! A component's metrics are one [`MetricGroup`], in one file in `groups`; a shell exports the groups that it has
-//! ([`Telemetry::gateway`], [`Telemetry::router`], [`Telemetry::egress`]), and a component may [`register`](Telemetry::register) its own.
+//! A component's metrics are one [`MetricGroup`], in one file in `groups`; a shell exports the groups that it
+//! has ([`Telemetry::gateway`], [`Telemetry::router`], [`Telemetry::egress`]), and a component may
+//! [`register`](Telemetry::register) its own.
 //!
-//! Each worker owns a [`WorkerMetrics`] that it alone writes: relaxed atomics in arrays indexed by enums, so that counting
-//! takes no lock, no allocation and no look-up by string. The control thread owns [`ControlMetrics`]. A scrape
-//! ([`Telemetry::open_metrics`]) sums over the workers. Labels are closed enums or small indices, never client addresses
-//! or URLs.
+//! Each worker owns a [`WorkerMetrics`] that it alone writes: relaxed atomics in arrays indexed by enums, so
+//! that counting takes no lock, no allocation and no look-up by string. The control thread owns
+//! [`ControlMetrics`]. A scrape ([`Telemetry::open_metrics`]) sums over the workers. Labels are closed enums
+//! or small indices, never client addresses or URLs.
 //!
 //! ```
 //! use flashweir_core::Reason;

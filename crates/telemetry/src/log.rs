@@ -60,7 +60,8 @@ labels! {
 
 static DROPPED_LINES: OnceLock<Box<dyn Fn() -> u64 + Send + Sync>> = OnceLock::new();
 
-/// Has the lines that the process's one log drops counted as [`Happening::LogDropped`]; the first caller's count holds.
+/// Has the lines that the process's one log drops counted as [`Happening::LogDropped`]; the first caller's
+/// count holds.
 pub fn count_dropped_lines(count: impl Fn() -> u64 + Send + Sync + 'static) {
     let _first_holds = DROPPED_LINES.set(Box::new(count));
 }

@@ -1,7 +1,7 @@
 //! Metrics as Prometheus text, for programs that do not read OpenMetrics.
 //!
-//! The encoder writes OpenMetrics alone. In the older format, a family has the name of its samples, an info metric is a gauge, quotes in a help
-//! text are not escaped, and there are neither units nor a last line.
+//! The encoder writes OpenMetrics alone. In the older format, a family has the name of its samples, an info
+//! metric is a gauge, quotes in a help text are not escaped, and there are neither units nor a last line.
 
 /// The `Content-Type` of [`Telemetry::prometheus_text`](crate::Telemetry::prometheus_text).
 pub const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,4 +1,5 @@
-//! Cost of a request through the layer, beside the bare service and a fixed limit of tower: one thread, a service that answers at once.
+//! Cost of a request through the layer, beside the bare service and a fixed limit of tower: one thread, a
+//! service that answers at once.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flashweir_tower::AdmissionLayer;

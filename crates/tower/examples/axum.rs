@@ -1,5 +1,6 @@
-//! A page that takes 50 ms of one of four workers, protected: `cargo run -p flashweir-tower --example axum`, then
-//! `flashweir load http://127.0.0.1:3000/ --rate 400`. Its health page shows the limit: `curl 127.0.0.1:3000/health`.
+//! A page that takes 50 ms of one of four workers, protected: `cargo run -p flashweir-tower --example axum`,
+//! then `flashweir load http://127.0.0.1:3000/ --rate 400`. Its health page shows the limit: `curl
+//! 127.0.0.1:3000/health`.
 
 use axum::Router;
 use axum::routing::get;

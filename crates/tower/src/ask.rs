@@ -20,9 +20,11 @@ pub struct Head<'a> {
 /// Properties of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// Place of its class in [`Settings::classes`](crate::Settings::classes); a place beyond the end is that of the last.
+    /// Place of its class in [`Settings::classes`](crate::Settings::classes); a place beyond the end is that
+    /// of the last.
     pub class: u8,
-    /// Hash of the client among which requests of a class are shared: of an API key, a session or an address. Equal for all by default.
+    /// Hash of the client among which requests of a class are shared: of an API key, a session or an address.
+    /// Equal for all by default.
     pub client_key: u64,
     /// Time for which an answer is of use, from now on; [`Head::deadline`] reads what the request says.
     pub deadline: Option<Duration>,
@@ -38,7 +40,8 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Time for which the client can use an answer, by `Flashweir-Deadline`, else `grpc-timeout`. A value that cannot be read is ignored.
+    /// Time for which the client can use an answer, by `Flashweir-Deadline`, else `grpc-timeout`. A value
+    /// that cannot be read is ignored.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         let field = |name: &str| self.headers.get(name).map(http::HeaderValue::as_bytes);

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pin_project! {
-    /// A response's body, unchanged. Its request is in flight until the body has ended or is dropped; while the client is slow to take a
-    /// part, others have its place.
+    /// A response's body, unchanged. Its request is in flight until the body has ended or is dropped; while
+    /// the client is slow to take a part, others have its place.
     #[derive(Debug)]
     pub struct AdmittedBody<B> {
         #[pin]

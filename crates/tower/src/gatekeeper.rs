@@ -72,7 +72,8 @@ struct Waiting {
     is_answered: bool,
 }
 
-/// A planner's task. Dropped while it plans, because its runtime ends, it leaves the next request to start another.
+/// A planner's task. Dropped while it plans, because its runtime ends, it leaves the next request to start
+/// another.
 struct Driver(Weak<Gatekeeper>);
 
 enum Arrival {
@@ -101,7 +102,8 @@ impl Gatekeeper {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Counts that a panic left half done are corrected by nothing; a poisoned gate must not refuse all the same.
+        // Counts that a panic left half done are corrected by nothing; a poisoned gate must not refuse all
+        // the same.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -158,7 +160,8 @@ impl Gatekeeper {
         Refused { reason: shed.reason, retry_after_s: retry_after.jittered_s }
     }
 
-    /// Plans if that is due, lets queued requests go, and says when to come again; `None` where no request has come for long.
+    /// Plans if that is due, lets queued requests go, and says when to come again; `None` where no request
+    /// has come for long.
     fn tick(&self) -> Option<time::Instant> {
         let mut state = self.lock();
         let now = self.now();

@@ -61,8 +61,8 @@ impl AdmissionLayer {
         Ok(Self { gatekeeper: Gatekeeper::new(policy), classify: None, hasher })
     }
 
-    /// Class, client and deadline of each request. Without it all requests are of the first class and of one client, and deadlines are read
-    /// by [`Head::deadline`].
+    /// Class, client and deadline of each request. Without it all requests are of the first class and of one
+    /// client, and deadlines are read by [`Head::deadline`].
     #[must_use]
     pub fn classify(self, classify: impl Fn(&Head<'_>) -> Ask + Send + Sync + 'static) -> Self {
         Self { classify: Some(Arc::new(classify)), ..self }
@@ -145,8 +145,8 @@ where
     }
 }
 
-/// Keeps the place until the body has ended. Tunnels and event streams are no work once they have begun; an error is a failure, or it
-/// would look like a fast service.
+/// Keeps the place until the body has ended. Tunnels and event streams are no work once they have begun; an
+/// error is a failure, or it would look like a fast service.
 fn follow<R: Body>(response: Response<R>, admitted: Admitted) -> Response<AdmittedBody<R>> {
     let is_event_stream = response
         .headers()

@@ -1,7 +1,8 @@
 //! Overload control inside a service, as a [tower] layer.
 //!
-//! [`AdmissionLayer`] learns how many requests at once the service behind it answers within a target, admits those, lets short bursts
-//! wait, and refuses the rest at once with `503` and `Retry-After`. The only thing to set is the target.
+//! [`AdmissionLayer`] learns how many requests at once the service behind it answers within a target, admits
+//! those, lets short bursts wait, and refuses the rest at once with `503` and `Retry-After`. The only thing
+//! to set is the target.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -15,18 +16,18 @@
 //! # }
 //! ```
 //!
-//! *Refusals.* [`Admission`] fails with [`AdmissionError::Refused`], for services that have their own form for errors. [`Answering`]
-//! answers refusals itself, as routers with infallible services need it.
+//! *Refusals.* [`Admission`] fails with [`AdmissionError::Refused`], for services that have their own form
+//! for errors. [`Answering`] answers refusals itself, as routers with infallible services need it.
 //!
-//! *Classes.* [`Settings`] lists classes by what an answer in time is worth, [`AdmissionLayer::classify`] says which request is of which.
-//! The more valuable go first where there is not room for all.
+//! *Classes.* [`Settings`] lists classes by what an answer in time is worth, [`AdmissionLayer::classify`]
+//! says which request is of which. The more valuable go first where there is not room for all.
 //!
-//! *Deadlines.* A request that says how long its answer is of use (`Flashweir-Deadline`, `grpc-timeout`, or [`Ask::deadline`]) waits no
-//! longer than that.
+//! *Deadlines.* A request that says how long its answer is of use (`Flashweir-Deadline`, `grpc-timeout`, or
+//! [`Ask::deadline`]) waits no longer than that.
 //!
-//! *Rules.* The gate and its learned limit are those of the gateway: see [`flashweir_admission::sentry`]. One mutex guards the gate; a
-//! request locks it when it arrives and when its response has ended, and twice more if it was queued. A task plans every 20 ms and
-//! ends when no request has come for ten seconds.
+//! *Rules.* The gate and its learned limit are those of the gateway: see [`flashweir_admission::sentry`]. One
+//! mutex guards the gate; a request locks it when it arrives and when its response has ended, and twice more
+//! if it was queued. A task plans every 20 ms and ends when no request has come for ten seconds.
 //!
 //! [tower]: https://docs.rs/tower
 

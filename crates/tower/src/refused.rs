@@ -11,8 +11,8 @@ use std::fmt;
 pub struct Refused {
     /// Limit that refused it.
     pub reason: Reason,
-    /// Seconds after which a client may come again, at least 1 and at most 60; drawn for each refusal, so that refused clients do not
-    /// return together.
+    /// Seconds after which a client may come again, at least 1 and at most 60; drawn for each refusal, so
+    /// that refused clients do not return together.
     pub retry_after_s: u64,
 }
 
@@ -26,7 +26,8 @@ pub enum AdmissionError<E> {
 }
 
 impl Refused {
-    /// Response with status 503, or 429 for clients over their share, `Retry-After`, `Cache-Control: no-store`, and an empty body.
+    /// Response with status 503, or 429 for clients over their share, `Retry-After`, `Cache-Control:
+    /// no-store`, and an empty body.
     #[must_use]
     pub fn into_response<B: Default>(self) -> Response<B> {
         let mut response = Response::new(B::default());

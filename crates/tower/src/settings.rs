@@ -21,7 +21,8 @@ pub struct Class {
     pub name: String,
     /// Worth of a response in time, relative to other classes; more than zero. Classes worth more go first.
     pub revenue: f64,
-    /// Requests a second that are admitted at any load, as far as the service can serve the guarantees of all classes.
+    /// Requests a second that are admitted at any load, as far as the service can serve the guarantees of all
+    /// classes.
     pub guaranteed_rps: f64,
     /// Target of this class where it is not that of all.
     pub target: Option<Duration>,

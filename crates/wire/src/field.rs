@@ -8,8 +8,9 @@
 //! | list | its length, the items, each after the one before | its length, how many items changed, and these with their gaps |
 //! | struct | its fields | a bit for each field that changed, and these fields |
 //!
-//! Own code instead of a codec on `serde`: the types of the pure crates derive nothing, and mirrors of them would be as much
-//! code as this; here one line for each type also gives the differences by field, errors that name the field, and deltas.
+//! Own code instead of a codec on `serde`: the types of the pure crates derive nothing, and mirrors of them
+//! would be as much code as this; here one line for each type also gives the differences by field, errors
+//! that name the field, and deltas.
 
 use crate::reader::{Fault, Problem, Reader};
 use flashweir_core::{Duration, Instant, Rate};

@@ -177,7 +177,8 @@ fn take_bucket(after: Option<u16>, gap: u64, from: &Reader<'_>) -> Result<u16, F
     known.ok_or_else(|| from.fault(Problem::TooHigh { value: bucket, most: BUCKETS as u64 - 1 }))
 }
 
-/// After another cell: twice the gap to its bucket, or one more than twice the gap to its class and then the bucket.
+/// After another cell: twice the gap to its bucket, or one more than twice the gap to its class and then the
+/// bucket.
 impl Field for LatencyCell {
     fn put(&self, before: Option<&Self>, out: &mut Vec<u8>) {
         match before {

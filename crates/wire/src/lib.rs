@@ -1,8 +1,8 @@
 //! Samples and plans as bytes.
 //!
-//! `message` is the encoding of one value, `field` its rules, one line for each type in `flash_crowd` and `sentry`. A
-//! `recording` is a file of what planners saw and decided; a `recorder` writes one, and a `replay` lets the planners decide
-//! again.
+//! `message` is the encoding of one value, `field` its rules, one line for each type in `flash_crowd` and
+//! `sentry`. A `recording` is a file of what planners saw and decided; a `recorder` writes one, and a
+//! `replay` lets the planners decide again.
 
 mod field;
 mod flash_crowd;

@@ -9,8 +9,9 @@ pub const VERSION: u8 = 9;
 
 /// A value that can be sent by itself.
 ///
-/// Sizes, at most: a plan of flash crowds 2 kB, of the sentry 8 kB; an explanation 160 bytes; a sample of flash crowds 75 kB
-/// (5,016 latencies, 960 rates, 64 hosts), typically a few hundred bytes; of one gate's sentry 70 kB, typically 200 bytes.
+/// Sizes, at most: a plan of flash crowds 2 kB, of the sentry 8 kB; an explanation 160 bytes; a sample of
+/// flash crowds 75 kB (5,016 latencies, 960 rates, 64 hosts), typically a few hundred bytes; of one gate's
+/// sentry 70 kB, typically 200 bytes.
 pub trait Message: Sealed {
     /// The word for it in errors.
     const NAME: &'static str;
@@ -72,8 +73,8 @@ pub fn encode<T: Message>(message: &T) -> Vec<u8> {
 /// The message of all of `bytes`.
 ///
 /// # Errors
-/// [`DecodeError`] for bytes that end too early or too late, of another version or another kind of message, or that hold what
-/// does not exist. Never panics, and takes no more memory than the message may have.
+/// [`DecodeError`] for bytes that end too early or too late, of another version or another kind of message,
+/// or that hold what does not exist. Never panics, and takes no more memory than the message may have.
 pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     read(bytes).map_err(|fault| DecodeError { wanted: T::NAME, fault })
 }

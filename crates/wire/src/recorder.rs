@@ -1,8 +1,9 @@
 //! Writes what planners see and decide to a file, from its own thread.
 //!
-//! The caller never waits: it hands a copy over through a queue of [`RECORDS_QUEUED`]; what does not fit is lost, counted, and
-//! named in the recording, so that a replay says why it may part from there on. The file is written every second at the latest. A
-//! full segment is renamed to `FILE.0`, `FILE.1` and so on, and the oldest beyond [`RECORDING_SEGMENTS`] are removed.
+//! The caller never waits: it hands a copy over through a queue of [`RECORDS_QUEUED`]; what does not fit is
+//! lost, counted, and named in the recording, so that a replay says why it may part from there on. The file
+//! is written every second at the latest. A full segment is renamed to `FILE.0`, `FILE.1` and so on, and the
+//! oldest beyond [`RECORDING_SEGMENTS`] are removed.
 
 use crate::recording::{END, Event, Head, Planned, Record, Stream, Writer};
 use flashweir_admission::{flash_crowd, sentry};
@@ -73,8 +74,8 @@ impl RecordedPlan for sentry::Plan {
 }
 
 impl Recorder {
-    /// Begins to write to `file`, in place of what was there. `failed` is called once if writing fails; recording then ends, and
-    /// nothing else does. The segment in `head` is where it begins.
+    /// Begins to write to `file`, in place of what was there. `failed` is called once if writing fails;
+    /// recording then ends, and nothing else does. The segment in `head` is where it begins.
     ///
     /// # Errors
     /// If the file cannot be created, or the thread not be started.
@@ -228,7 +229,8 @@ impl Segments {
             }
             _ => {}
         }
-        // The planner does not ask when it was given which; the time of the plan takes a byte, that of a sample four.
+        // The planner does not ask when it was given which; the time of the plan takes a byte, that of a
+        // sample four.
         if let Some(sample) = self.gathered.remove(&record.stream) {
             let Record { at, stream, .. } = record;
             self.writer.push(&Record { at, stream, event: Event::SentrySample(sample) });

@@ -150,7 +150,8 @@ fn a_replay_with_another_policy_says_where_and_why_plans_part() {
     );
 }
 
-/// The candidate's planner was made from other settings than the one in force, and so it is in another policy.
+/// The candidate's planner was made from other settings than the one in force, and so it is in another
+/// policy.
 #[test]
 fn a_candidate_is_judged_by_the_candidate_of_the_other_policy_alone() {
     let (_directory, segments) = recorded_as(FLASH_CROWD_CANDIDATE, RECORDING_SEGMENT_BYTES);

@@ -6,9 +6,9 @@
 //! record: stream, kind, time since the last record, a change of the stream's last value of that kind
 //! ```
 //!
-//! An empty frame ends a segment, so that one that is cut off between two frames is known as well. A frame that is cut off or damaged ends
-//! the recording with one clear error; everything before it was read. Each segment is read by itself: it begins by naming its streams and
-//! with whole values.
+//! An empty frame ends a segment, so that one that is cut off between two frames is known as well. A frame
+//! that is cut off or damaged ends the recording with one clear error; everything before it was read. Each
+//! segment is read by itself: it begins by naming its streams and with whole values.
 
 mod crc;
 mod record;
@@ -28,7 +28,8 @@ use state::State;
 
 /// The name of the planner of a candidate of the flash-crowd stage in recordings.
 pub const FLASH_CROWD_CANDIDATE: &str = "flash_crowd.candidate";
-/// The version of the file format, which names the encoding of messages as well: raised by a change of either.
+/// The version of the file format, which names the encoding of messages as well: raised by a change of
+/// either.
 pub const FORMAT: u8 = 4;
 const MAGIC: &[u8; 5] = b"FWREC";
 const FRAME_HEAD: usize = 8;

@@ -1,8 +1,9 @@
 //! Lets planners decide again what they decided when a recording was made.
 //!
-//! The same samples give the same plans, bit for bit: the planners know no clock and no chance. So a plan that differs was made
-//! by other code or other settings, or records were lost before it. With other settings nothing that would have followed is
-//! known: the samples are those of the gates that obeyed the recorded plans.
+//! The same samples give the same plans, bit for bit: the planners know no clock and no chance. So a plan
+//! that differs was made by other code or other settings, or records were lost before it. With other settings
+//! nothing that would have followed is known: the samples are those of the gates that obeyed the recorded
+//! plans.
 
 use crate::Difference;
 use crate::field::Field;
@@ -46,7 +47,8 @@ pub struct Summary {
     pub samples: u64,
     /// Plans compared.
     pub plans: u64,
-    /// Plans that differ in any bit; with another policy, in their orders to gates or in the rule behind them.
+    /// Plans that differ in any bit; with another policy, in their orders to gates or in the rule behind
+    /// them.
     pub different: u64,
     /// The time from the first record to the last.
     pub span: core::time::Duration,
@@ -74,7 +76,8 @@ pub struct Parting {
     pub after_loss: bool,
     /// Decisions, in words: as recorded, and now.
     pub decisions: [String; 2],
-    /// Field by field, of the first plan from there on that is recorded whole (one a second at least): as recorded, and now.
+    /// Field by field, of the first plan from there on that is recorded whole (one a second at least): as
+    /// recorded, and now.
     pub differences: Vec<Difference>,
 }
 

@@ -1,11 +1,13 @@
 //! Fuzz targets for everything that reads bytes from outside.
 //!
-//! A target is a function of bytes that panics when a property does not hold. Each states more than "does not panic": what
-//! is accepted is read the same by another parser, what is emitted is read back as the same value. Two drivers run them:
-//! `tests/targets.rs`, in every test run, over the seeds and some thousand mutations of them (deterministic); and libFuzzer,
-//! guided by coverage (`make fuzz`, the binary in `src/bin`).
+//! A target is a function of bytes that panics when a property does not hold. Each states more than "does not
+//! panic": what is accepted is read the same by another parser, what is emitted is read back as the same
+//! value. Two drivers run them: `tests/targets.rs`, in every test run, over the seeds and some thousand
+//! mutations of them (deterministic); and libFuzzer, guided by coverage (`make fuzz`, the binary in
+//! `src/bin`).
 //!
-//! Seeds are files in `seeds/TARGET`; an input that once failed stays there under a name that says what it was.
+//! Seeds are files in `seeds/TARGET`; an input that once failed stays there under a name that says what it
+//! was.
 
 pub mod mutate;
 pub mod reference;

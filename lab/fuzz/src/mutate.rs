@@ -1,4 +1,5 @@
-//! Changes bytes a little, by a seed: what the short run of every test run does in place of a fuzzer guided by coverage.
+//! Changes bytes a little, by a seed: what the short run of every test run does in place of a fuzzer guided
+//! by coverage.
 
 use flashweir_core::Rng;
 

@@ -1,7 +1,7 @@
 //! Other readers of HTTP/1.1, to compare with.
 //!
-//! [`lenient`] reads as many servers do: `httparse` and the plain rules of RFC 9112. [`strict`] reads as a server that
-//! takes nothing on trust: what it accepts has one reading only.
+//! [`lenient`] reads as many servers do: `httparse` and the plain rules of RFC 9112. [`strict`] reads as a
+//! server that takes nothing on trust: what it accepts has one reading only.
 
 use httparse::Status;
 

@@ -1,8 +1,9 @@
-//! The program `flashweir-lab`, which `flashweir sim`, `reproduce`, `demo` and their neighbours become: parses, runs, and maps errors to
-//! exit codes.
+//! The program `flashweir-lab`, which `flashweir sim`, `reproduce`, `demo` and their neighbours become:
+//! parses, runs, and maps errors to exit codes.
 //!
-//! `commands` has a file for each subcommand, `demo` what the demos share, [`scenario`] the files of the simulator, [`experiments`] the
-//! papers' figures; `testbed` builds and runs what `reproduce --testbed` asks for.
+//! `commands` has a file for each subcommand, `demo` what the demos share, [`scenario`] the files of the
+//! simulator, [`experiments`] the papers' figures; `testbed` builds and runs what `reproduce --testbed` asks
+//! for.
 
 mod commands;
 mod demo;
@@ -15,7 +16,8 @@ use flashweir_command::exit;
 use flashweir_config::ConfigError;
 use std::process::ExitCode;
 
-/// Commands of Flashweir that no operator needs: the simulator, the papers' figures, demos, and something to protect.
+/// Commands of Flashweir that no operator needs: the simulator, the papers' figures, demos, and something to
+/// protect.
 #[derive(Debug, Parser)]
 #[command(name = "flashweir-lab", bin_name = "flashweir", version, after_help = EXIT_CODES)]
 struct CommandLine {

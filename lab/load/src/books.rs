@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 /// A generator whose 99th percentile of lag is above this did not keep up…
 const SATURATED_LAG: Duration = Duration::from_millis(10);
-/// …nor one that lags by more than this part of the target, where that is longer: lag counts as latency, and a
-/// hundredth of the target does not change who is within it.
+/// …nor one that lags by more than this part of the target, where that is longer: lag counts as latency, and
+/// a hundredth of the target does not change who is within it.
 const SATURATED_PART_OF_TARGET: u32 = 100;
 /// Arrivals from which the Hurst parameter is estimated; more cost time and tell little more.
 const HURST_ARRIVALS: usize = 5_000_000;
@@ -234,8 +234,8 @@ mod tests {
         assert!(result.saturated);
     }
 
-    /// One person is on the way to a server that never answers; the bound of one is met by the next two, which
-    /// is the generator's failure and makes the run worthless.
+    /// One person is on the way to a server that never answers; the bound of one is met by the next two,
+    /// which is the generator's failure and makes the run worthless.
     #[tokio::test]
     async fn a_generator_that_is_full_says_so() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -24,8 +24,8 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// median of five windows after a warm-up. Blocks the calling thread.
 ///
 /// # Errors
-/// A URL that cannot be loaded, a target that cannot be reached, no completion in a window or before the first, or
-/// more than 1 % failures.
+/// A URL that cannot be loaded, a target that cannot be reached, no completion in a window or before the
+/// first, or more than 1 % failures.
 pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Result<f64, LoadError> {
     let mut target = Target::parse(url)?;
     let most = descriptors::raise_and_count();
@@ -101,9 +101,10 @@ fn rate(completions: &[Duration], duration: Duration) -> Option<f64> {
             let from = warm + width * window;
             let before = completions.partition_point(|at| *at < from);
             let until = completions.partition_point(|at| *at < from + width);
-            // From completion to completion rather than over the window: its edges would cost a request's accuracy. From
-            // the last one before it, since workers that keep in step complete several at once, and a window that
-            // began with the first of several would count them but not the time they took.
+            // From completion to completion rather than over the window: its edges would cost a request's
+            // accuracy. From the last one before it, since workers that keep in step complete several at
+            // once, and a window that began with the first of several would count them but not the time they
+            // took.
             let (first, last) =
                 (completions.get(before.checked_sub(1)?)?, completions.get(until.checked_sub(1)?)?);
             let span = last.saturating_sub(*first).as_secs_f64();

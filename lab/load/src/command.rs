@@ -41,36 +41,39 @@ use transport::TransportArgs;
 
 /// Send a crowd to a server and report the outcome of every request truthfully.
 ///
-/// The load is open: the moments at which people come are fixed before the run by the options and the seed, so a slow
-/// server does not slow the crowd down, and latency counts from the moment a request was to begin. A run whose
-/// generator could not keep up is called saturated: its figures say more about the generator than about the server.
+/// The load is open: the moments at which people come are fixed before the run by the options and the seed,
+/// so a slow server does not slow the crowd down, and latency counts from the moment a request was to begin.
+/// A run whose generator could not keep up is called saturated: its figures say more about the generator than
+/// about the server.
 ///
 /// When people come: at a --rate, which may have a --step, a --ramp or a --spike; as often as a table counts
-/// (--profile), as at a World Cup semi-final (--crowd), or when a log says (--replay). Around a rate they fall
-/// independently of each other unless --arrivals says otherwise. Benchmark tools pace --workers instead; a closed loop
-/// is among their ways, so that you can see what it hides.
+/// (--profile), as at a World Cup semi-final (--crowd), or when a log says (--replay). Around a rate they
+/// fall independently of each other unless --arrivals says otherwise. Benchmark tools pace --workers instead;
+/// a closed loop is among their ways, so that you can see what it hides.
 ///
-/// Requests ask for the URL. In its path `{document}` stands for the number of a document and `{bytes}` for its
-/// size: see --documents, --zipf and --sizes. Or the paths of a list (--url-list) or of a log (--popularity).
+/// Requests ask for the URL. In its path `{document}` stands for the number of a document and `{bytes}` for
+/// its size: see --documents, --zipf and --sizes. Or the paths of a list (--url-list) or of a log
+/// (--popularity).
 ///
-/// People behave like this: a person comes for one request or a --session of several. Each request may take several
-/// tries (--retry). A try ends with an answer or with the client's --timeout; the person leaves when --patience ends.
+/// People behave like this: a person comes for one request or a --session of several. Each request may take
+/// several tries (--retry). A try ends with an answer or with the client's --timeout; the person leaves when
+/// --patience ends.
 ///
-/// The books: offered (tries) = completed (2xx, 3xx) + refused (503, 429) + timed out + abandoned + errors. Unique
-/// offered are requests, their tries counted once. Goodput is what was completed within the --target. What cannot be
-/// sent because the generator is full counts as its own error kind.
+/// The books: offered (tries) = completed (2xx, 3xx) + refused (503, 429) + timed out + abandoned + errors.
+/// Unique offered are requests, their tries counted once. Goodput is what was completed within the --target.
+/// What cannot be sent because the generator is full counts as its own error kind.
 ///
-/// Several kinds of people: --classes FILE, a TOML file of `[[class]]` tables. Each has a `name`, keys that are the
-/// long names of the options about when people come, what they ask for and what they do (`think = "exp:8s"`; several
-/// values in an array, `true` for an option without value), and, unless it says itself when its people come, a
-/// `weight`: its share of the people that the command line makes come (with --replay: at the log's times). Names of
-/// files are as on the command line.
+/// Several kinds of people: --classes FILE, a TOML file of `[[class]]` tables. Each has a `name`, keys that
+/// are the long names of the options about when people come, what they ask for and what they do (`think =
+/// "exp:8s"`; several values in an array, `true` for an option without value), and, unless it says itself
+/// when its people come, a `weight`: its share of the people that the command line makes come (with --replay:
+/// at the log's times). Names of files are as on the command line.
 ///
-/// Several machines: each runs the same command with its --shard of the schedule from the same --start-at, and
-/// `flashweir load merge` adds their --out files; histograms add exactly.
+/// Several machines: each runs the same command with its --shard of the schedule from the same --start-at,
+/// and `flashweir load merge` adds their --out files; histograms add exactly.
 ///
-/// Times are written 500ms, 1.5s, 2m or 1h. Ctrl-C ends the run with a full report of what was done; a second one ends
-/// it at once. Exit codes: 0 done, 1 failed or an assertion did not hold, 64 wrong usage.
+/// Times are written 500ms, 1.5s, 2m or 1h. Ctrl-C ends the run with a full report of what was done; a second
+/// one ends it at once. Exit codes: 0 done, 1 failed or an assertion did not hold, 64 wrong usage.
 #[derive(Debug, Parser)]
 #[command(name = "flashweir-load", bin_name = "flashweir load", after_help = MORE, after_long_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -116,8 +119,8 @@ struct RunArgs {
     start_at: Option<SystemTime>,
     /// When the crowd comes and leaves, to judge the recovery by, like 10s-20s [default: as the rate says].
     ///
-    /// Recovered is the target when goodput and the 99th percentile of the latency are back to what they were before
-    /// the crowd, three seconds in a row.
+    /// Recovered is the target when goodput and the 99th percentile of the latency are back to what they were
+    /// before the crowd, three seconds in a row.
     #[arg(long, value_name = "FROM-TO", value_parser = values::crowd_window, help_heading = "Results")]
     crowd_window: Option<CrowdWindow>,
     /// Print plain lines even on a terminal.
@@ -167,8 +170,8 @@ impl CommandLine {
     /// Runs the load, or what the sub-command says.
     ///
     /// # Errors
-    /// Options that make no run, a target that cannot be reached, a result that cannot be handed over, assertions
-    /// that do not hold.
+    /// Options that make no run, a target that cannot be reached, a result that cannot be handed over,
+    /// assertions that do not hold.
     fn run(self) -> anyhow::Result<()> {
         match self.with_results {
             Some(WithResults::Merge(arguments)) => arguments.run(),

@@ -51,7 +51,8 @@ impl Distribution {
         self.0.len()
     }
 
-    /// Every value that was seen, to 0.1 %, lowest first. [`from_pairs`](Self::from_pairs) makes the same again.
+    /// Every value that was seen, to 0.1 %, lowest first. [`from_pairs`](Self::from_pairs) makes the same
+    /// again.
     pub(crate) fn pairs(&self) -> Pairs {
         self.0.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
     }

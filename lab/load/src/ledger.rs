@@ -18,8 +18,8 @@ pub(crate) struct Ledger {
     changes: BTreeMap<Cell, Change>,
 }
 
-/// Measurements since the last [`Ledger::take_recent`], microseconds: small enough to be handed over while the
-/// thread waits.
+/// Measurements since the last [`Ledger::take_recent`], microseconds: small enough to be handed over while
+/// the thread waits.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     /// Latencies of the completed.
@@ -188,8 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// Tries begin in any second and are settled in any order; looks fall anywhere between. The books add up
-        /// after every entry, per class, per second and in total, and the seconds add up to the totals.
+        /// Tries begin in any second and are settled in any order; looks fall anywhere between. The books add
+        /// up after every entry, per class, per second and in total, and the seconds add up to the totals.
         #[test]
         fn the_books_always_add_up(
             tries in proptest::collection::vec(
@@ -239,7 +239,8 @@ mod tests {
         }
     }
 
-    /// An hour of looks holds what a minute's does, and the series: at most [`LOAD_SERIES_BINS`] bins of a class.
+    /// An hour of looks holds what a minute's does, and the series: at most [`LOAD_SERIES_BINS`] bins of a
+    /// class.
     #[test]
     fn an_hour_holds_no_more_than_a_minute() {
         let most_bytes = |seconds: u64| {

@@ -1,15 +1,16 @@
 //! An open-loop load generator with a ledger that adds up.
 //!
-//! The moments at which people come are fixed before the run ([`Schedule`](flashweir_workload::Schedule)); a slow
-//! answer delays no other request, latency counts from the intended moment, and whether the generator itself kept up is
-//! part of the result. Every try is accounted for: completed, refused, timed out, abandoned or failed with a kind.
+//! The moments at which people come are fixed before the run ([`Schedule`](flashweir_workload::Schedule)); a
+//! slow answer delays no other request, latency counts from the intended moment, and whether the generator
+//! itself kept up is part of the result. Every try is accounted for: completed, refused, timed out, abandoned
+//! or failed with a kind.
 //!
-//! A run: [`run()`] gives each thread (`sender`) its part of the schedule; each person (`person`) goes through their
-//! session and their tries over a `transport`, writing into the thread's `ledger`; five times a second `books` puts
-//! the ledgers together, and at the end concludes a [`LoadResult`].
+//! A run: [`run()`] gives each thread (`sender`) its part of the schedule; each person (`person`) goes
+//! through their session and their tries over a `transport`, writing into the thread's `ledger`; five times a
+//! second `books` puts the ledgers together, and at the end concludes a [`LoadResult`].
 //!
-//! [`command`] is the program `flashweir-load`, which `flashweir load` becomes: it makes a [`LoadPlan`] of options and files, shows the
-//! run while it lasts, and hands the result over.
+//! [`command`] is the program `flashweir-load`, which `flashweir load` becomes: it makes a [`LoadPlan`] of
+//! options and files, shows the run while it lasts, and hands the result over.
 
 mod alarm;
 mod books;

@@ -6,12 +6,12 @@ use crate::result::{LoadResult, RunFacts};
 use crate::tally::Book;
 use std::collections::BTreeMap;
 
-/// Adds results of parts of one schedule, each with the name to call it by in errors. Counts and histograms add
-/// exactly; percentiles, ratios and the recovery are computed again from the sums.
+/// Adds results of parts of one schedule, each with the name to call it by in errors. Counts and histograms
+/// add exactly; percentiles, ratios and the recovery are computed again from the sums.
 ///
 /// # Errors
-/// No results, one in another format or of another run (URL, seed, length), a shard twice or of another number of
-/// shards, or one whose books do not add up.
+/// No results, one in another format or of another run (URL, seed, length), a shard twice or of another
+/// number of shards, or one whose books do not add up.
 pub fn merge(results: &[(String, LoadResult)]) -> Result<LoadResult, MergeError> {
     let Some((first_name, first)) = results.first() else { return Err(MergeError::Nothing) };
     let mut classes: BTreeMap<String, Book> = BTreeMap::new();

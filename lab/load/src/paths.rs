@@ -50,8 +50,8 @@ impl Template {
     /// Reads a template such as `/bytes/{bytes}?page={document}`.
     ///
     /// # Errors
-    /// A path that does not begin with `/` or cannot stand in a request line, an unknown place, a brace without
-    /// its fellow, or `{bytes}` without sizes and the other way round.
+    /// A path that does not begin with `/` or cannot stand in a request line, an unknown place, a brace
+    /// without its fellow, or `{bytes}` without sizes and the other way round.
     pub fn new(text: &str, sizes: Option<Sizes>, seed: u64) -> Result<Self, LoadError> {
         let wrong = |why: &str| LoadError::Plan(format!("path \"{text}\": {why}"));
         if !text.starts_with('/') {

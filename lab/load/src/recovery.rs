@@ -22,7 +22,8 @@ pub struct Recovery {
     /// The longest 99th percentile of a second before the crowd.
     pub p99_before_ms: f64,
     /// From the end of the crowd to the first of [`STEADY_S`] seconds in a row that are as good as before.
-    /// `null`: never in the time that was left, as when retries keep the overload alive (a metastable failure).
+    /// `null`: never in the time that was left, as when retries keep the overload alive (a metastable
+    /// failure).
     pub seconds: Option<f64>,
     /// Time for which the run went on after the crowd.
     pub watched_s: f64,
@@ -81,8 +82,8 @@ fn add_rates(process: &ArrivalProcess, step: Duration, rates: &mut [f64]) {
     }
 }
 
-/// Judges a series of bins of `bin_s` seconds; `None` where too little was seen before the crowd or after it, or
-/// where the target was not well before.
+/// Judges a series of bins of `bin_s` seconds; `None` where too little was seen before the crowd or after it,
+/// or where the target was not well before.
 #[must_use]
 pub fn judge(series: &[Second], bin_s: u64, crowd: CrowdWindow) -> Option<Recovery> {
     let whole = |second: &Second| second.second as f64;

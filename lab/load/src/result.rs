@@ -195,8 +195,8 @@ pub struct Second {
     pub latency_p99_ms: Option<f64>,
     /// The longest lag, microseconds.
     pub lag_max_us: u64,
-    /// Latencies of the completed: buckets of the histogram of `flashweir-measure` (16 an octave, microseconds)
-    /// and how many fell into each.
+    /// Latencies of the completed: buckets of the histogram of `flashweir-measure` (16 an octave,
+    /// microseconds) and how many fell into each.
     pub latency_buckets: Vec<(u64, u64)>,
 }
 
@@ -215,7 +215,8 @@ pub struct Histograms {
     pub lag_us: Pairs,
 }
 
-/// Keys of JSON are text. serde_json makes numbers of them where it can, but not of those within a flattened struct.
+/// Keys of JSON are text. serde_json makes numbers of them where it can, but not of those within a flattened
+/// struct.
 fn by_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u16, u64>, D::Error> {
     let by_text = BTreeMap::<String, u64>::deserialize(deserializer)?;
     let number = |text: &str| text.parse().map_err(|_| D::Error::custom(format!("\"{text}\" is no status")));

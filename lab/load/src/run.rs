@@ -17,8 +17,9 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the plan to its end, blocking the calling thread, and reports the progress about five times a second.
 ///
-/// Raises the process's limit on open files to the most it may have. One connection to each of the target's addresses
-/// is made and closed before the run, to report at once when no server listens; the run goes to those that accepted it.
+/// Raises the process's limit on open files to the most it may have. One connection to each of the target's
+/// addresses is made and closed before the run, to report at once when no server listens; the run goes to
+/// those that accepted it.
 ///
 /// # Errors
 /// A plan out of range, a target that cannot be reached, a machine that gives no threads.

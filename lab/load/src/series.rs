@@ -8,8 +8,8 @@ use flashweir_core::measure::histogram::Sparse;
 
 /// One class's run, second by second.
 ///
-/// At most [`LOAD_SERIES_BINS`] bins (about half a KiB each): a run that needs more has its bins merged in pairs,
-/// so that a bin then stands for two seconds, four, and so on. Memory is bounded however long the run.
+/// At most [`LOAD_SERIES_BINS`] bins (about half a KiB each): a run that needs more has its bins merged in
+/// pairs, so that a bin then stands for two seconds, four, and so on. Memory is bounded however long the run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Series {
     bin_s: u64,

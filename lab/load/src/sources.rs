@@ -25,7 +25,8 @@ impl Default for Sources {
 
 impl Sources {
     /// # Errors
-    /// A number out of range, more addresses than the network has, or a network of another kind than the target.
+    /// A number out of range, more addresses than the network has, or a network of another kind than the
+    /// target.
     pub(crate) fn check(&self, target: SocketAddr) -> Result<(), LoadError> {
         let wrong = |why: String| Err(LoadError::Plan(why));
         if self.count == 0 || self.count > LOAD_SOURCES {

@@ -9,8 +9,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// Target of the requests; the same for all people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Addresses of the host's name when the target was made, in the resolver's order: at least one address, at most
-    /// [`LOAD_TARGET_ADDRESSES`], each once. Connections go to each in turn.
+    /// Addresses of the host's name when the target was made, in the resolver's order: at least one address,
+    /// at most [`LOAD_TARGET_ADDRESSES`], each once. Connections go to each in turn.
     pub(crate) addresses: Vec<SocketAddr>,
     /// The port of every address.
     pub port: u16,

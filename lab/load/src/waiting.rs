@@ -61,7 +61,8 @@ impl Waiting {
             let seat = room.seats;
             room.people.push(Reverse(Sleeper { wakes_at, seat, bell }));
         }
-        // The loop looks at the next moment itself when it wakes; a timer that cannot be set makes it wake late.
+        // The loop looks at the next moment itself when it wakes; a timer that cannot be set makes it wake
+        // late.
         let _ = alarm.bring_forward(wakes_at);
         rings.await.map_err(|_| NotWaited::Closed)
     }

@@ -5,7 +5,8 @@ use crate::scale::Spacing;
 use crate::series::Style;
 use crate::{Hue, ReportError, Series, chart_drawing, stack};
 
-/// Series over one x axis, with what helps to read them: reference lines, shaded stretches and marked moments.
+/// Series over one x axis, with what helps to read them: reference lines, shaded stretches and marked
+/// moments.
 #[derive(Clone, Debug)]
 pub struct Chart {
     pub(crate) title: String,
@@ -74,8 +75,8 @@ impl Chart {
         self
     }
 
-    /// Makes the x axis logarithmic, for sizes and times from small to large; points at or below zero are then
-    /// left out.
+    /// Makes the x axis logarithmic, for sizes and times from small to large; points at or below zero are
+    /// then left out.
     #[must_use]
     pub fn log_x(mut self) -> Self {
         self.x_spacing = Spacing::Log;
@@ -83,8 +84,8 @@ impl Chart {
     }
 
     /// Makes the x axis one of percentiles: x is a share from 0 to 1, and p90, p99, p99.9 … are equally far
-    /// from each other, so that the slowest few are not squeezed into the edge. It ends at the last nine that the
-    /// points reach; 1 is drawn there.
+    /// from each other, so that the slowest few are not squeezed into the edge. It ends at the last nine that
+    /// the points reach; 1 is drawn there.
     #[must_use]
     pub fn nines_x(mut self) -> Self {
         self.x_spacing = Spacing::Nines;
@@ -113,8 +114,9 @@ impl Chart {
     }
 
     /// Puts a series as one layer on top of those stacked before it, in every style: for the parts of a
-    /// whole. Gaps and negative values are layers without thickness. Stacks are drawn below all series. Layers of
-    /// more than 240 points are drawn as means over neighbours, the series with them, and the y label says so.
+    /// whole. Gaps and negative values are layers without thickness. Stacks are drawn below all series.
+    /// Layers of more than 240 points are drawn as means over neighbours, the series with them, and the y
+    /// label says so.
     #[must_use]
     pub fn stacked(mut self, layer: Series) -> Self {
         self.stack.push(layer);

@@ -73,8 +73,8 @@ fn axes(canvas: &Canvas<'_>, chart: &Chart, plot: &Plot) -> Result<(), ReportErr
     time_axis(canvas, &plot.x, plot.bottom, &chart.x_label)
 }
 
-/// The stack: every layer between its own edge and the one below, with a line on top that separates it from the
-/// next one where colours do not.
+/// The stack: every layer between its own edge and the one below, with a line on top that separates it from
+/// the next one where colours do not.
 fn layers(
     canvas: &Canvas<'_>,
     chart: &Chart,

@@ -50,7 +50,8 @@ struct Cell {
 }
 
 impl HeatMap {
-    /// An empty map. Labels name the quantity and its unit; `counted` says what the counts are of ("requests").
+    /// An empty map. Labels name the quantity and its unit; `counted` says what the counts are of
+    /// ("requests").
     #[must_use]
     pub fn new(
         title: impl Into<String>,
@@ -76,9 +77,9 @@ impl HeatMap {
         self
     }
 
-    /// Adds what was counted from `from` to `to` on the x axis: cells of (low, high, count), where a cell counts
-    /// values from `low` to below `high`. Cells that are empty, inverted or not finite are left out, columns
-    /// likewise; several columns over the same stretch add up.
+    /// Adds what was counted from `from` to `to` on the x axis: cells of (low, high, count), where a cell
+    /// counts values from `low` to below `high`. Cells that are empty, inverted or not finite are left out,
+    /// columns likewise; several columns over the same stretch add up.
     #[must_use]
     pub fn column(mut self, from: f64, to: f64, cells: impl IntoIterator<Item = (f64, f64, u64)>) -> Self {
         if from < to && (to - from).is_finite() {

@@ -2,8 +2,9 @@
 //!
 //! A [`Page`] is built from [`Section`]s of [`KeyFigure`]s, [`Table`]s and [`Figure`]s; a figure comes from a
 //! [`Chart`] (lines, steps, areas and stacks over one x axis, linear, logarithmic or of percentiles), a
-//! [`HeatMap`] (how a distribution moves over time) or a [`Strip`] (named states over time). Everything a caller passes in is
-//! escaped. Nothing here reads a file, a clock or the network, so a report of the same numbers is the same text.
+//! [`HeatMap`] (how a distribution moves over time) or a [`Strip`] (named states over time). Everything a
+//! caller passes in is escaped. Nothing here reads a file, a clock or the network, so a report of the same
+//! numbers is the same text.
 //!
 //! ```
 //! use flashweir_report::{Chart, Hue, Page, Section, Series};

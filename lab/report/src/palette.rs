@@ -3,7 +3,8 @@
 use core::fmt::Write;
 use plotters::style::RGBColor;
 
-/// A colour with a meaning only the caller gives it (after Okabe and Ito's palette, darkened for white paper).
+/// A colour with a meaning only the caller gives it (after Okabe and Ito's palette, darkened for white
+/// paper).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hue {
     /// Strong blue.

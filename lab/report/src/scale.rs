@@ -56,15 +56,16 @@ impl Scale {
         Self { low: low_decade, high: high_decade, spacing: Spacing::Log, pixels }
     }
 
-    /// A logarithmic axis that ends where the numbers end; both must be positive. A narrow range is widened on
-    /// both sides.
+    /// A logarithmic axis that ends where the numbers end; both must be positive. A narrow range is widened
+    /// on both sides.
     pub(crate) fn log_between(low: f64, high: f64, pixels: (i32, i32)) -> Self {
         let (low, high) = (low.log10(), high.log10());
         let missing = (DECADES_LEAST - (high - low)).max(0.0) / 2.0;
         Self { low: low - missing, high: high + missing, spacing: Spacing::Log, pixels }
     }
 
-    /// An axis of shares from 0 to the nine at or above `highest`, which is below 1; 1 itself lies at the end.
+    /// An axis of shares from 0 to the nine at or above `highest`, which is below 1; 1 itself lies at the
+    /// end.
     pub(crate) fn nines(highest: f64, pixels: (i32, i32)) -> Self {
         let high = (Spacing::Nines.place(highest) - 1e-9).ceil().clamp(NINES.0, NINES.1);
         Self { low: 0.0, high, spacing: Spacing::Nines, pixels }

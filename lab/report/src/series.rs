@@ -16,7 +16,8 @@ pub enum Style {
     Area,
 }
 
-/// A named sequence of points, in order of x. Points without a (finite) y are gaps: nothing is drawn over them.
+/// A named sequence of points, in order of x. Points without a (finite) y are gaps: nothing is drawn over
+/// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Text of the legend.

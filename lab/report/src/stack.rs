@@ -5,8 +5,9 @@ use crate::{Chart, Point, Series};
 /// Moments drawn at most. Beyond it the edges of neighbouring layers would run into one another.
 const MOMENTS_MOST: usize = 240;
 
-/// The same chart with no more moments than can be distinguished: means over equally many neighbours, which keep
-/// what layers add up to. Lines are averaged alike, or they would not fit the stack; the y label says so.
+/// The same chart with no more moments than can be distinguished: means over equally many neighbours, which
+/// keep what layers add up to. Lines are averaged alike, or they would not fit the stack; the y label says
+/// so.
 pub(crate) fn readable(chart: &Chart) -> Chart {
     let mut chart = chart.clone();
     let longest = chart.stack.iter().map(|layer| layer.points.len()).max().unwrap_or(0);

@@ -5,7 +5,8 @@ use crate::figure::{LegendEntry, Swatch, WIDTH};
 use crate::{Figure, ReportError};
 use askama::Template;
 
-/// Pixels: the title's line, a line of the legend, its text, a sample and the gap behind it, and between two entries.
+/// Pixels: the title's line, a line of the legend, its text, a sample and the gap behind it, and between two
+/// entries.
 const TITLE: u32 = 28;
 const LINE: u32 = 20;
 const TEXT: f64 = 12.0;

@@ -56,8 +56,8 @@ fn bulk() -> Result<(), NetworkError> {
     report_network("network, one long flow", network, Instant::from_secs(300), |_, _| Ok(()))
 }
 
-/// A thousand clients behind links of their own ask for small pages, 200 a second, through one router whose link of
-/// 16 Mb/s is short of room: the shape of the NEWS experiments.
+/// A thousand clients behind links of their own ask for small pages, 200 a second, through one router whose
+/// link of 16 Mb/s is short of room: the shape of the NEWS experiments.
 fn crowd() -> Result<(), NetworkError> {
     let mut network = Network::new(1);
     let mut rng = Rng::new(1);

@@ -1,6 +1,6 @@
-//! Request-level events a second: plain queues, the gateway's own gate and planner before them, and people with
-//! sessions, patience and retries. Prints one line each; the best of three runs, as others use the machine, too. A word
-//! on the command line runs only those that contain it.
+//! Request-level events a second: plain queues, the gateway's own gate and planner before them, and people
+//! with sessions, patience and retries. Prints one line each; the best of three runs, as others use the
+//! machine, too. A word on the command line runs only those that contain it.
 
 use flashweir_core::{Duration, Rate};
 use flashweir_sim::network::{Buffer, LinkSettings};

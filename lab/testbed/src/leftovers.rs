@@ -11,8 +11,8 @@ pub(crate) const DIRECTORY: &str = "/run/netns";
 /// Prefix of this testbed's names; the process id follows.
 pub(crate) const PREFIX: &str = "flashweir-";
 
-/// Deletes those of processes that are gone, and ends what still runs in them. Two who do so at once find nothing left
-/// to delete, which is fine.
+/// Deletes those of processes that are gone, and ends what still runs in them. Two who do so at once find
+/// nothing left to delete, which is fine.
 pub(crate) fn remove() {
     let Ok(entries) = std::fs::read_dir(DIRECTORY) else { return };
     for entry in entries.flatten() {

@@ -1,9 +1,9 @@
-//! Network namespaces, links between them, token buckets, propagation delay, and programs that run in them: all gone
-//! when dropped; and [`origin`], an honest CPU-bound HTTP server.
+//! Network namespaces, links between them, token buckets, propagation delay, and programs that run in them:
+//! all gone when dropped; and [`origin`], an honest CPU-bound HTTP server.
 //!
-//! Namespaces are named after this process, so that runs beside one another never meet. What a process that was killed
-//! left behind, namespaces and the programs in them, is removed when the next testbed is made. It needs root, and the
-//! programs of the Debian packages iproute2 and ethtool.
+//! Namespaces are named after this process, so that runs beside one another never meet. What a process that
+//! was killed left behind, namespaces and the programs in them, is removed when the next testbed is made. It
+//! needs root, and the programs of the Debian packages iproute2 and ethtool.
 //!
 //! ```
 //! use flashweir_testbed::{Testbed, TestbedError};

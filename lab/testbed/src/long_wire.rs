@@ -1,8 +1,9 @@
 //! A wire on which packets travel for a while.
 //!
-//! The kernel's own delay (`netem`) is missing from many kernels. So the two ends speak VXLAN (RFC 7348) to a namespace
-//! between them, where two sockets take each frame, hold it for the delay and hand it on. The threads that do it may be
-//! late on a busy machine by what the scheduler makes them wait; they never send early or out of order.
+//! The kernel's own delay (`netem`) is missing from many kernels. So the two ends speak VXLAN (RFC 7348) to a
+//! namespace between them, where two sockets take each frame, hold it for the delay and hand it on. The
+//! threads that do it may be late on a busy machine by what the scheduler makes them wait; they never send
+//! early or out of order.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
@@ -42,8 +43,8 @@ pub(crate) struct LongWire {
 }
 
 impl LongWire {
-    /// The wire of link number `link` between two namespaces; there its ends are interfaces of the names given, without
-    /// addresses yet.
+    /// The wire of link number `link` between two namespaces; there its ends are interfaces of the names
+    /// given, without addresses yet.
     pub(crate) fn new(
         link: u8,
         between: [&Namespace; 2],
@@ -148,8 +149,8 @@ fn hand_on(socket: &UdpSocket, to: Ipv4Addr, from: &Receiver<Travelling>) {
     }
 }
 
-/// Gives this thread the highest ordinary priority: a wire that waits for the machine's other work delivers in bursts,
-/// which overflow buffers that a steady stream would not.
+/// Gives this thread the highest ordinary priority: a wire that waits for the machine's other work delivers
+/// in bursts, which overflow buffers that a steady stream would not.
 fn run_before_others() {
     // A container may forbid it: then the wire is late like other threads, and reports what it lost.
     let _ = setpriority_process(None, HIGHEST_PRIORITY);

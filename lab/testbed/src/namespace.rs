@@ -42,12 +42,13 @@ impl Namespace {
         &self.role
     }
 
-    /// Runs `work` on a thread that lives in here: a namespace is a property of a thread, and its sockets, children and
-    /// threads inherit it.
+    /// Runs `work` on a thread that lives in here: a namespace is a property of a thread, and its sockets,
+    /// children and threads inherit it.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         let enter = || move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network));
         let result = std::thread::scope(|scope| scope.spawn(|| enter().map(|()| work())).join());
-        // A scope that ends unparks its own thread. A caller that then parks for a while would not wait at all.
+        // A scope that ends unparks its own thread. A caller that then parks for a while would not wait at
+        // all.
         std::thread::park_timeout(Duration::ZERO);
         let entered = result.unwrap_or_else(|panic| resume_unwind(panic));
         entered.map_err(|error| TestbedError::kernel(format!("namespace {}", self.name))(error.into()))
@@ -56,7 +57,8 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Fails only when another process deleted it; a caller that is failing already must not be aborted for that.
+        // Fails only when another process deleted it; a caller that is failing already must not be aborted
+        // for that.
         let _ = run("ip", &["netns", "delete", &self.name]);
     }
 }

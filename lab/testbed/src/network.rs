@@ -39,7 +39,8 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// Joins two namespaces by a wire without delay; their addresses on it. Packets stay packets: no offload joins them.
+    /// Joins two namespaces by a wire without delay; their addresses on it. Packets stay packets: no offload
+    /// joins them.
     ///
     /// # Errors
     /// When the two are joined already.
@@ -91,8 +92,8 @@ impl Testbed {
         run("ip", &["-n", &name, "route", "add", "default", "via", &gateway.to_string()]).map(drop)
     }
 
-    /// Makes every address of a network, as `10.77.0.0/16`, one of `namespace`'s own: programs there may be clients from any of
-    /// them. The others need a route to it.
+    /// Makes every address of a network, as `10.77.0.0/16`, one of `namespace`'s own: programs there may be
+    /// clients from any of them. The others need a route to it.
     ///
     /// # Errors
     /// When it is not a network.
@@ -111,7 +112,8 @@ impl Testbed {
         self.inside(namespace, write)?.map_err(TestbedError::kernel(what))
     }
 
-    /// Puts a token bucket before the interface of `namespace` that leads to `neighbour`, in place of what is there.
+    /// Puts a token bucket before the interface of `namespace` that leads to `neighbour`, in place of what is
+    /// there.
     ///
     /// # Errors
     /// When there is no such interface.
@@ -127,7 +129,8 @@ impl Testbed {
         QueueBooks::read(&self.full_name(namespace), neighbour)
     }
 
-    /// Packets that the long links lost because this machine was too busy to carry them: none, if it is to count.
+    /// Packets that the long links lost because this machine was too busy to carry them: none, if it is to
+    /// count.
     ///
     /// # Errors
     /// When the kernel does not tell.
@@ -135,8 +138,8 @@ impl Testbed {
         self.wires.iter().map(LongWire::lost).sum()
     }
 
-    /// Runs `work` on a thread whose network is that of `namespace`. Sockets that it makes and programs that it starts
-    /// stay there when it is over.
+    /// Runs `work` on a thread whose network is that of `namespace`. Sockets that it makes and programs that
+    /// it starts stay there when it is over.
     ///
     /// # Errors
     /// When the namespace cannot be entered.
@@ -201,8 +204,9 @@ pub(crate) fn join(names: [&str; 2], interfaces: [&str; 2], packet_bytes: u16) -
     run("ip", &[&["link", "add"], near.as_slice(), &["peer"], &far[..6]].concat()).map(drop)
 }
 
-/// Gives an interface its address and starts it. Every offload is off: the sender would hand over packets of up to
-/// 64 KiB, which a token bucket counts as one, and leave checksums open that only a real device fills in.
+/// Gives an interface its address and starts it. Every offload is off: the sender would hand over packets of
+/// up to 64 KiB, which a token bucket counts as one, and leave checksums open that only a real device fills
+/// in.
 pub(crate) fn bring_up(name: &str, interface: &str, address: Ipv4Addr) -> Result<(), TestbedError> {
     run("ip", &["-n", name, "addr", "add", &format!("{address}/24"), "dev", interface])?;
     let offloads = ["tx", "off", "tso", "off", "gso", "off", "gro", "off"];

@@ -10,8 +10,8 @@ use crate::tools::run;
 pub struct TokenBucket {
     /// Tokens that come in each second, bits.
     pub rate_bits_per_s: u64,
-    /// Tokens kept while nothing is sent, bytes. Less than a frame lets nothing through; a single frame loses rate
-    /// whenever a timer is late.
+    /// Tokens kept while nothing is sent, bytes. Less than a frame lets nothing through; a single frame loses
+    /// rate whenever a timer is late.
     pub burst_bytes: u32,
     /// Room for frames that wait for tokens, bytes.
     pub limit_bytes: u32,

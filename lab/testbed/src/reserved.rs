@@ -1,8 +1,9 @@
 //! Loopback ports that belong to this process before any server gets them.
 //!
-//! A port is kept by a socket that is bound with `SO_REUSEADDR` and never listens. The kernel gives such a port to no `bind` to
-//! port 0 and to no outgoing connection, and refuses a `bind` without that option. A server that asks for this very port with
-//! the option, as servers do, gets it, also after a restart. While none listens, connections to the port are refused.
+//! A port is kept by a socket that is bound with `SO_REUSEADDR` and never listens. The kernel gives such a
+//! port to no `bind` to port 0 and to no outgoing connection, and refuses a `bind` without that option. A
+//! server that asks for this very port with the option, as servers do, gets it, also after a restart. While
+//! none listens, connections to the port are refused.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

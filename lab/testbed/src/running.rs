@@ -11,8 +11,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it in a separate process group: Ctrl-C is for the program that made the testbed, which then ends its
-    /// children itself.
+    /// Starts it in a separate process group: Ctrl-C is for the program that made the testbed, which then
+    /// ends its children itself.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         Ok(Self { child: command.process_group(0).stdin(Stdio::null()).spawn()? })
     }

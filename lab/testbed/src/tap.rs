@@ -13,8 +13,8 @@ const ROOM_BYTES: usize = 8 << 20;
 /// Time that a read waits for a packet.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Reads the IPv4 packets that come into a namespace by any of its interfaces, each without its link's header. Those
-/// that leave it are not seen.
+/// Reads the IPv4 packets that come into a namespace by any of its interfaces, each without its link's
+/// header. Those that leave it are not seen.
 #[derive(Debug)]
 pub struct Tap(OwnedFd);
 

@@ -46,8 +46,8 @@ impl Authority {
         file
     }
 
-    /// Writes a new certificate for `localhost` and 127.0.0.1 into `directory`, over an older one of that name.
-    /// `common_name` distinguishes one from the next.
+    /// Writes a new certificate for `localhost` and 127.0.0.1 into `directory`, over an older one of that
+    /// name. `common_name` distinguishes one from the next.
     ///
     /// # Panics
     /// When it cannot be made or written.

@@ -104,8 +104,9 @@ impl Connection {
 
     /// Ends the connection with RST instead of FIN.
     pub fn reset(&mut self) {
-        // Linger 0: the next close discards what is unsent and resets (socket(7)). Every duplicate must go for
-        // the close to happen, so reading is shut down first and the rest is dropped by the caller's return.
+        // Linger 0: the next close discards what is unsent and resets (socket(7)). Every duplicate must go
+        // for the close to happen, so reading is shut down first and the rest is dropped by the caller's
+        // return.
         let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
     }
 

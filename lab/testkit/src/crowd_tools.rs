@@ -90,7 +90,8 @@ impl Origin {
         format!("http://{}", self.address)
     }
 
-    /// Requests a second it can really do now, from many asked one after the other by several clients at once.
+    /// Requests a second it can really do now, from many asked one after the other by several clients at
+    /// once.
     ///
     /// # Panics
     /// When it does not answer.

@@ -6,7 +6,8 @@ use std::str::FromStr;
 /// The number in the environment variable `name`; `usual` where it is not set, or empty.
 ///
 /// # Panics
-/// If the variable is anything else: a long measurement must not run with another number than the one asked for.
+/// If the variable is anything else: a long measurement must not run with another number than the one asked
+/// for.
 #[must_use]
 pub fn number_from_environment<T: FromStr>(name: &str, usual: T) -> T {
     number(name, std::env::var_os(name), usual)

@@ -32,7 +32,8 @@ pub struct FakeClock {
 }
 
 impl FakeClock {
-    /// One that shows the real time until it is shifted, for the program at `binary`; or says loudly that the test is skipped.
+    /// One that shows the real time until it is shifted, for the program at `binary`; or says loudly that the
+    /// test is skipped.
     ///
     /// # Panics
     /// When no fresh directory can be made.

@@ -312,7 +312,8 @@ impl Gateway {
         self.end(Signal::Kill, binary)
     }
 
-    /// Waits for the end of one that something else has ended, and gives back a builder as [`Gateway::crash`] does.
+    /// Waits for the end of one that something else has ended, and gives back a builder as [`Gateway::crash`]
+    /// does.
     ///
     /// # Panics
     /// When it does not end.

@@ -1,4 +1,5 @@
-//! A raw HTTP/2 client: it sends the given frames, right or wrong, and reads no more of answers than their status.
+//! A raw HTTP/2 client: it sends the given frames, right or wrong, and reads no more of answers than their
+//! status.
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -89,7 +90,8 @@ impl Http2Client {
         client
     }
 
-    /// This number of connections (each from its own address, 127.70.x.1), with this number of requests for one page sent at once on each.
+    /// This number of connections (each from its own address, 127.70.x.1), with this number of requests for
+    /// one page sent at once on each.
     ///
     /// # Panics
     /// When there is no listener.
@@ -201,7 +203,8 @@ impl Http2Client {
         }
     }
 
-    /// The next stream that gets the head of an answer, and its status. None where none comes within [`PATIENCE`](crate::PATIENCE).
+    /// The next stream that gets the head of an answer, and its status. None where none comes within
+    /// [`PATIENCE`](crate::PATIENCE).
     pub fn next_status(&mut self) -> Option<(u32, u16)> {
         loop {
             let (kind, _, of, payload) = self.read_frame().ok()?;
@@ -282,7 +285,8 @@ fn push_string(block: &mut Vec<u8>, bytes: &[u8]) {
     block.extend_from_slice(bytes);
 }
 
-/// The status at the start of a head on a connection that had no other: from the static table, or a literal beside it.
+/// The status at the start of a head on a connection that had no other: from the static table, or a literal
+/// beside it.
 fn status(block: &[u8]) -> u16 {
     const INDEXED: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
     match block {

@@ -1,9 +1,9 @@
 //! Starts real servers and the real binary for tests, and always stops them.
 //!
-//! Plain threads and blocking sockets, so that a test needs no runtime and shares no code with what it tests: the
-//! HTTP spoken here is read and written byte by byte. Everything stays on loopback or in separate network namespaces
-//! ([`Testbed`]), every wait has a deadline, and each process that a test started is ended by its own id when it goes
-//! out of scope, also when the test fails.
+//! Plain threads and blocking sockets, so that a test needs no runtime and shares no code with what it tests:
+//! the HTTP spoken here is read and written byte by byte. Everything stays on loopback or in separate network
+//! namespaces ([`Testbed`]), every wait has a deadline, and each process that a test started is ended by its
+//! own id when it goes out of scope, also when the test fails.
 //!
 //! A failure in here panics with a message that names it: to a test, a server that does not start is a
 //! failure like any other.

@@ -16,8 +16,8 @@ impl NarrowLink {
     /// Network of the clients: each address there is one of theirs.
     pub const CLIENTS: &str = "10.77.0.0/16";
 
-    /// A link of `rate_bits_per_s` with a buffer for `packets` full ones, over which each packet travels `delay`; `None` after a
-    /// loud line that says what `test` needs and the machine lacks.
+    /// A link of `rate_bits_per_s` with a buffer for `packets` full ones, over which each packet travels
+    /// `delay`; `None` after a loud line that says what `test` needs and the machine lacks.
     ///
     /// # Panics
     /// When it cannot be made although nothing is lacking.

@@ -30,8 +30,8 @@ pub struct RateLimit {
 }
 
 impl Nginx {
-    /// Starts one, or says loudly that the test is skipped. `listen` comes behind the port in nginx's `listen` line
-    /// (`http2`, `ssl http2`); `server` is put into its `server` block.
+    /// Starts one, or says loudly that the test is skipped. `listen` comes behind the port in nginx's
+    /// `listen` line (`http2`, `ssl http2`); `server` is put into its `server` block.
     ///
     /// # Panics
     /// When it is there and does not start.
@@ -40,7 +40,8 @@ impl Nginx {
         Self::start(test, listen, "", server)
     }
 
-    /// Starts one that listens at `address` too, and passes what a limit admits to the server at `upstream`; the rest gets 503.
+    /// Starts one that listens at `address` too, and passes what a limit admits to the server at `upstream`;
+    /// the rest gets 503.
     ///
     /// # Panics
     /// When nginx is there and does not start.
@@ -69,7 +70,8 @@ impl Nginx {
         let directory = TempDir::new().expect("a fresh directory");
         let address = reserve_address();
         let root = directory.path();
-        // nginx started by root would give its files to another user; one process with no master stays one user.
+        // nginx started by root would give its files to another user; one process with no master stays one
+        // user.
         let config = format!(
             "daemon off; master_process off; worker_processes 1; pid {root}/pid; error_log {root}/errors;\n\
              events {{ worker_connections 16384; }}\n\

@@ -42,9 +42,9 @@ impl Metrics {
     /// Reads a whole scrape.
     ///
     /// # Errors
-    /// With the first line that breaks a rule: every family has one TYPE and one HELP before its samples, names and
-    /// labels are well formed, no series comes twice, counters are not negative, histograms have cumulative buckets
-    /// up to `+Inf` that agree with their count, and the text ends with `# EOF`.
+    /// With the first line that breaks a rule: every family has one TYPE and one HELP before its samples,
+    /// names and labels are well formed, no series comes twice, counters are not negative, histograms have
+    /// cumulative buckets up to `+Inf` that agree with their count, and the text ends with `# EOF`.
     pub fn parse(text: &str) -> Result<Self, NotOpenMetrics> {
         let body =
             text.strip_suffix("# EOF\n").ok_or_else(|| wrong("the text does not end with `# EOF`", ""))?;
@@ -62,8 +62,8 @@ impl Metrics {
         }
     }
 
-    /// A series' value, labels as they are written; 0 when there is no such series, which a counter that never
-    /// counted may be.
+    /// A series' value, labels as they are written; 0 when there is no such series, which a counter that
+    /// never counted may be.
     #[must_use]
     pub fn value(&self, series: &str) -> f64 {
         self.find(series).unwrap_or(0.0)

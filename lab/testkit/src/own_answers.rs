@@ -1,8 +1,10 @@
-//! Answers that say whose they are: with a number, so that a copy is known from a new answer, and with what the server knew of who asked.
+//! Answers that say whose they are: with a number, so that a copy is known from a new answer, and with what
+//! the server knew of who asked.
 
 use crate::message::Message;
 
-/// Answers of which each is for one user, for any caching instructions of the server: field lines of the answer, and of both users.
+/// Answers of which each is for one user, for any caching instructions of the server: field lines of the
+/// answer, and of both users.
 pub const PRIVATE: [(&str, &str, &str); 13] = [
     ("Cache-Control: private, max-age=60\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),
     ("Cache-Control: no-store\r\n", "Cookie: id=a\r\n", "Cookie: id=b\r\n"),

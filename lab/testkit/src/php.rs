@@ -25,8 +25,8 @@ pub struct Php {
 }
 
 impl Php {
-    /// Starts one with this number of worker processes, or says loudly that the test is skipped. `code` is the page,
-    /// without `<?php`.
+    /// Starts one with this number of worker processes, or says loudly that the test is skipped. `code` is
+    /// the page, without `<?php`.
     ///
     /// # Panics
     /// When it is there and does not start.

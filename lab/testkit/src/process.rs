@@ -100,7 +100,8 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // A program that a test has just written is open for writing in a child that another thread has forked, until that child runs its own.
+        // A program that a test has just written is open for writing in a child that another thread has
+        // forked, until that child runs its own.
         let spawned = eventually("a program that is written", || match command.spawn() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => None,
             spawned => Some(spawned),

@@ -23,20 +23,23 @@ pub fn require_program(name: &str, test: &str) -> Option<PathBuf> {
     found
 }
 
-/// The environment variable that names a file for one line `TEST: REASON` of each skipped test; `scripts/test.sh` sets it.
+/// The environment variable that names a file for one line `TEST: REASON` of each skipped test;
+/// `scripts/test.sh` sets it.
 const SKIPS: &str = "FLASHWEIR_SKIPS";
 
 /// Says that a test is skipped and why, past the test runner's capture of output.
 ///
 /// # Panics
-/// When the file that collects skipped tests cannot be written: a skip that is not counted would pass for a test.
+/// When the file that collects skipped tests cannot be written: a skip that is not counted would pass for a
+/// test.
 pub fn skip(test: &str, why: &str) {
     // `eprintln!` is captured and thrown away when a test passes; a skipped test must be seen.
     let _unheard = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
     append(SKIPS, &format!("{test}: {}\n", why.replace('\n', " ")));
 }
 
-/// The environment variable that names a file for one line `SUITE<TAB>PASSED<TAB>CASES` of each suite; `make conformance` sets it.
+/// The environment variable that names a file for one line `SUITE<TAB>PASSED<TAB>CASES` of each suite; `make
+/// conformance` sets it.
 const RESULTS: &str = "FLASHWEIR_RESULTS";
 
 /// Records how many cases of a suite that others wrote passed, for docs/conformance.md.

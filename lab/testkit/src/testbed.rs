@@ -1,5 +1,5 @@
-//! The testbed of `flashweir-testbed` for tests: where it cannot be had, a test is skipped with a loud line, and what
-//! goes wrong panics.
+//! The testbed of `flashweir-testbed` for tests: where it cannot be had, a test is skipped with a loud line,
+//! and what goes wrong panics.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,13 +9,14 @@ pub use flashweir_testbed::{QueueBooks, TokenBucket};
 
 use crate::programs::skip;
 
-/// Namespaces and what joins them, gone when dropped. An interface is called after the namespace at its other end.
+/// Namespaces and what joins them, gone when dropped. An interface is called after the namespace at its other
+/// end.
 #[derive(Debug)]
 pub struct Testbed(flashweir_testbed::Testbed);
 
 impl Testbed {
-    /// One with a namespace for each of `names`, or `None` after a loud line that says what `test` needs and the
-    /// machine lacks. Only loopback is up in them; some 10 ms each.
+    /// One with a namespace for each of `names`, or `None` after a loud line that says what `test` needs and
+    /// the machine lacks. Only loopback is up in them; some 10 ms each.
     ///
     /// # Panics
     /// When a namespace cannot be made although nothing is lacking.
@@ -31,7 +32,8 @@ impl Testbed {
         }
     }
 
-    /// Joins two namespaces by a wire without delay; their addresses on it. Packets stay packets: no offload joins them.
+    /// Joins two namespaces by a wire without delay; their addresses on it. Packets stay packets: no offload
+    /// joins them.
     ///
     /// # Panics
     /// When there is no such namespace, or the two are joined already.
@@ -79,7 +81,8 @@ impl Testbed {
         or_panic(self.0.set(namespace, setting, value));
     }
 
-    /// Puts a token bucket before the interface of `namespace` that leads to `neighbour`, in place of what is there.
+    /// Puts a token bucket before the interface of `namespace` that leads to `neighbour`, in place of what is
+    /// there.
     ///
     /// # Panics
     /// When there is no such interface.
@@ -96,7 +99,8 @@ impl Testbed {
         or_panic(self.0.queue(namespace, neighbour))
     }
 
-    /// Packets that the long links lost because this machine was too busy to carry them: none, if it is to count.
+    /// Packets that the long links lost because this machine was too busy to carry them: none, if it is to
+    /// count.
     ///
     /// # Panics
     /// When the kernel does not tell.
@@ -105,8 +109,8 @@ impl Testbed {
         or_panic(self.0.lost_on_long_links())
     }
 
-    /// Runs `work` on a thread whose network is that of `namespace`. Sockets that it makes and programs that it starts
-    /// stay there when it is over.
+    /// Runs `work` on a thread whose network is that of `namespace`. Sockets that it makes and programs that
+    /// it starts stay there when it is over.
     ///
     /// # Panics
     /// When there is no such namespace, and when `work` does.

@@ -4,7 +4,8 @@ use crate::{require_program, skip};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The text of a file of real traffic, unpacked. None where it is not there: then the test is said to be skipped.
+/// The text of a file of real traffic, unpacked. None where it is not there: then the test is said to be
+/// skipped.
 ///
 /// # Panics
 /// A file that is there and cannot be read.

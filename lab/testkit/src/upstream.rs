@@ -113,8 +113,9 @@ impl Upstream {
 }
 
 /// Answers with the request's head as it came as the body, and with `X-Body-Bytes`, `X-Body-Checksum` and
-/// `X-Trailer-Count`. A target `/bytes/N` is answered with N bytes of [`pattern`], `/chunks/N` with the same in
-/// chunks and a trailer `X-Sum`, `/status/N` with that status and no body. False when the connection is over.
+/// `X-Trailer-Count`. A target `/bytes/N` is answered with N bytes of [`pattern`], `/chunks/N` with the same
+/// in chunks and a trailer `X-Sum`, `/status/N` with that status and no body. False when the connection is
+/// over.
 pub fn reflect(connection: &mut Connection, request: &Message) -> bool {
     let target = request.start.split(' ').nth(1).unwrap_or("/");
     let number = |prefix: &str| target.strip_prefix(prefix).and_then(|number| number.parse::<usize>().ok());
@@ -190,7 +191,8 @@ impl Acceptor {
             std::thread::spawn(move || {
                 handler(&mut connection);
                 drop(connection);
-                // The duplicate is the last of its socket: a test that sees the count go down sees a closed connection.
+                // The duplicate is the last of its socket: a test that sees the count go down sees a closed
+                // connection.
                 let mut streams = open.lock().unwrap_or_else(PoisonError::into_inner);
                 drop(streams.remove(&index));
             });

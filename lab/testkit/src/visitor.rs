@@ -26,7 +26,8 @@ impl Visitor {
         Self { source, server, fields: fields.to_owned(), client: None }
     }
 
-    /// Asks for this; nothing where there is no connection, or it ends without an answer. Then the next request is on a new one.
+    /// Asks for this; nothing where there is no connection, or it ends without an answer. Then the next
+    /// request is on a new one.
     pub fn ask(&mut self, target: &str) -> Option<Message> {
         let client = match &mut self.client {
             Some(client) => client,

@@ -4,9 +4,9 @@ use flashweir_core::measure::Histogram;
 use flashweir_core::measure::histogram::Sparse;
 use flashweir_load::Second;
 
-/// The latency that the part `share` of those who were not refused do not exceed, milliseconds, to 3 %; `None` if there
-/// were none. Who gave up or got an error counts with the whole patience: leaving them out would flatter a service that
-/// answers no request in time.
+/// The latency that the part `share` of those who were not refused do not exceed, milliseconds, to 3 %;
+/// `None` if there were none. Who gave up or got an error counts with the whole patience: leaving them out
+/// would flatter a service that answers no request in time.
 pub(crate) fn admitted_ms<'a>(
     seconds: impl IntoIterator<Item = &'a Second>,
     share: f64,

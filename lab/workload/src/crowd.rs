@@ -10,8 +10,8 @@ pub const WORLD_CUP_BIN: Duration = Duration::from_secs(4 * 60);
 /// 1998, 18:20 to 22:40 GMT: the mean of each four minutes relative to the busiest four (21:40, after the
 /// penalties).
 ///
-/// Source: the 1998 World Cup web trace of the Internet Traffic Archive (M. Arlitt and T. Jin, "1998 World Cup
-/// Web Site Access Logs", 1998). Only these relative rates are used; the trace is not part of Flashweir.
+/// Source: the 1998 World Cup web trace of the Internet Traffic Archive (M. Arlitt and T. Jin, "1998 World
+/// Cup Web Site Access Logs", 1998). Only these relative rates are used; the trace is not part of Flashweir.
 pub const WORLD_CUP_SEMI_FINAL: [f64; 65] = [
     0.104, 0.104, 0.109, 0.103, 0.109, 0.113, 0.114, 0.125, 0.138, 0.165, // 18:20, people come to look
     0.218, 0.267, 0.307, 0.343, 0.375, 0.400, 0.427, 0.448, 0.454, 0.477, // 19:00, kick-off

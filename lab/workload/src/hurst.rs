@@ -1,16 +1,18 @@
 //! Estimate of the Hurst parameter, the burstiness of arrivals over long times, made as they pass.
 //!
-//! **What.** Where H is 0.5, as for Poisson arrivals, counts over longer times even out as fast as independent
-//! ones do; between 0.5 and 1 they stay uneven (long-range dependence); below 0.5 they are more regular.
+//! **What.** Where H is 0.5, as for Poisson arrivals, counts over longer times even out as fast as
+//! independent ones do; between 0.5 and 1 they stay uneven (long-range dependence); below 0.5 they are more
+//! regular.
 //!
-//! **How.** The wavelet estimator of P. Abry and D. Veitch ("Wavelet analysis of long-range-dependent traffic",
-//! 1998): arrivals are counted in bins, the counts go through a pyramid of Daubechies filters with two
-//! vanishing moments, and the mean energy of each octave's details grows as 2^(octave · (2H − 1)). A weighted
-//! regression of its logarithm on the octave, each corrected for the logarithm's bias, gives H.
+//! **How.** The wavelet estimator of P. Abry and D. Veitch ("Wavelet analysis of long-range-dependent
+//! traffic", 1998): arrivals are counted in bins, the counts go through a pyramid of Daubechies filters with
+//! two vanishing moments, and the mean energy of each octave's details grows as 2^(octave · (2H − 1)). A
+//! weighted regression of its logarithm on the octave, each corrected for the logarithm's bias, gives H.
 //!
 //! **Why not something simpler.** Rescaled range and variance over time are biased by 0.05 and more at these
 //! lengths and give no confidence interval; the Haar wavelet (one vanishing moment) takes a steadily rising
-//! rate for burstiness, which two vanishing moments do not see. A rate that jumps is still seen as burstiness.
+//! rate for burstiness, which two vanishing moments do not see. A rate that jumps is still seen as
+//! burstiness.
 //!
 //! **Octaves used.** Never the first two: they are distorted by the counting. Then from the first octave on
 //! from which a straight line fits (chi-squared against the interval's own variances), for at times shorter
@@ -27,8 +29,8 @@ use std::time::Duration;
 
 /// Octaves kept: a pyramid over all bins there may be is no higher.
 const OCTAVES: usize = HURST_BINS.ilog2() as usize;
-/// The first octave used (from 1): those before differ from the limit by how counts stand in for the wavelet's
-/// own averages, at most 0.005 in H from here on.
+/// The first octave used (from 1): those before differ from the limit by how counts stand in for the
+/// wavelet's own averages, at most 0.005 in H from here on.
 const FIRST_OCTAVE: usize = 3;
 /// Octaves a line is fitted to at least; two fit always.
 const OCTAVES_LEAST: usize = 3;
@@ -84,8 +86,9 @@ pub struct Hurst {
 }
 
 impl HurstEstimator {
-    /// Counts in bins of this width, at least 1 ns. For self-similar arrivals the gap of their sessions serves
-    /// best, for others what holds a few arrivals; narrower bins cost time, wider ones leave fewer octaves.
+    /// Counts in bins of this width, at least 1 ns. For self-similar arrivals the gap of their sessions
+    /// serves best, for others what holds a few arrivals; narrower bins cost time, wider ones leave fewer
+    /// octaves.
     #[must_use]
     pub fn new(bin: Duration) -> Self {
         let octaves = [Octave::default(); OCTAVES];
@@ -109,12 +112,14 @@ impl HurstEstimator {
         }
     }
 
-    /// H by all complete bins; `None` if they are too few (fewer than 574), or so regular that nothing varies.
+    /// H by all complete bins; `None` if they are too few (fewer than 574), or so regular that nothing
+    /// varies.
     #[must_use]
     pub fn estimate(&self) -> Option<Hurst> {
         let points: Vec<_> =
             self.octaves.iter().zip(1..).skip(FIRST_OCTAVE - 1).map_while(Point::new).collect();
-        // At least half of the octaves: one odd energy among the last must not throw away all the certain ones.
+        // At least half of the octaves: one odd energy among the last must not throw away all the certain
+        // ones.
         let lines = (0..=points.len() / 2).map_while(|first| Line::fit(&points[first..]));
         let lines: Vec<_> = lines.collect();
         let best = || lines.iter().min_by(|one, other| one.misfit.total_cmp(&other.misfit));
@@ -188,8 +193,8 @@ impl Point {
         }
         let coefficients = octave.coefficients as f64;
         let energy = octave.squares / coefficients;
-        // The logarithm of a mean of n squared Gaussians: mean ψ(n/2) − ln(n/2) and variance ζ(2, n/2), both by
-        // their asymptotic series, good to 1e-5 from n = 16 on.
+        // The logarithm of a mean of n squared Gaussians: mean ψ(n/2) − ln(n/2) and variance ζ(2, n/2), both
+        // by their asymptotic series, good to 1e-5 from n = 16 on.
         let half = coefficients / 2.0;
         let bias = -1.0 / (2.0 * half) - 1.0 / (12.0 * half * half);
         let gaussian = (1.0 / half + 1.0 / (2.0 * half * half) + 1.0 / (6.0 * half.powi(3))) / (LN_2 * LN_2);
@@ -307,8 +312,8 @@ mod tests {
         assert!((hurst.h - 0.5).abs() < 0.03, "{hurst:?}");
     }
 
-    /// An interval that says 95 % must hold the truth about that often: at least 85 of 100 short runs, where a
-    /// true 95 % would fail once in ten thousand times.
+    /// An interval that says 95 % must hold the truth about that often: at least 85 of 100 short runs, where
+    /// a true 95 % would fail once in ten thousand times.
     #[test]
     fn the_interval_holds_the_truth_nearly_always() {
         let held = |seed: &u64| {

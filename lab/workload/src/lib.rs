@@ -1,8 +1,9 @@
 //! Arrival processes and rate profiles drawn from a seed, for the load tool and the simulator alike.
 //!
-//! A [`RateProfile`] says how fast people arrive over time; an [`ArrivalProcess`] turns it into the moments at
-//! which they do, from the process and a seed alone. [`documents`] says what is asked for, [`people`] who asks: how
-//! patient they are, how long they stay, whether they try again. Nothing here reads a clock or opens a socket.
+//! A [`RateProfile`] says how fast people arrive over time; an [`ArrivalProcess`] turns it into the moments
+//! at which they do, from the process and a seed alone. [`documents`] says what is asked for, [`people`] who
+//! asks: how patient they are, how long they stay, whether they try again. Nothing here reads a clock or
+//! opens a socket.
 //!
 //! ```
 //! use flashweir_workload::{ArrivalProcess, RateProfile};

@@ -19,7 +19,8 @@ pub struct Segment {
 /// [`ramp`](Self::ramp) and [`spike`](Self::spike) are built of such stretches too.
 ///
 /// Everything composes: build a profile, then [`squeeze`](Self::squeeze) its time, [`scale`](Self::scale) its
-/// rate or set its [`peak`](Self::peak), append another with [`then`](Self::then), [`cut`](Self::cut) its end.
+/// rate or set its [`peak`](Self::peak), append another with [`then`](Self::then), [`cut`](Self::cut) its
+/// end.
 ///
 /// ```
 /// use flashweir_workload::RateProfile;

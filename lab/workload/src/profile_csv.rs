@@ -72,8 +72,8 @@ pub enum CsvError {
     Profile(#[from] ProfileError),
 }
 
-/// Reads counts per bin of the given width from comma-separated text: one bin a line, lines that begin with `#`
-/// and empty lines left out, and a header line where the first line's field is not a number.
+/// Reads counts per bin of the given width from comma-separated text: one bin a line, lines that begin with
+/// `#` and empty lines left out, and a header line where the first line's field is not a number.
 ///
 /// # Errors
 /// The first line that cannot be understood, by number; no bins at all; more than [`PROFILE_BINS`].

@@ -10,8 +10,8 @@ const PIECES_PER_HALF_LIFE: u32 = 16;
 const HALF_LIVES: u32 = 12;
 
 impl RateProfile {
-    /// The rate goes from one value to another along a straight line that takes `over`, then stays there until
-    /// `length`. A ramp longer than `length` is cut there.
+    /// The rate goes from one value to another along a straight line that takes `over`, then stays there
+    /// until `length`. A ramp longer than `length` is cut there.
     ///
     /// ```
     /// use flashweir_workload::RateProfile;
@@ -40,8 +40,8 @@ impl RateProfile {
     /// exponentially: of the people above the base, half are left after each `half_life`.
     ///
     /// The decay is made of straight pieces, 16 for each half-life, and ends after 12 half-lives: the rate is
-    /// nowhere more than 0.025 % of the height above the base away from the exponential. (A decay given by its
-    /// time constant τ has the half-life τ·ln 2.)
+    /// nowhere more than 0.025 % of the height above the base away from the exponential. (A decay given by
+    /// its time constant τ has the half-life τ·ln 2.)
     ///
     /// ```
     /// use flashweir_workload::RateProfile;

@@ -118,8 +118,8 @@ impl Schedule {
         Self { streams: vec![Stream { arrivals, classes: vec![Share { class: 0, weight: 1.0 }] }], seed }
     }
 
-    /// All arrivals, in order of moment; at equal moments the earlier stream first. Beyond what the processes cost
-    /// themselves, each arrival costs about 5 ns for each stream.
+    /// All arrivals, in order of moment; at equal moments the earlier stream first. Beyond what the processes
+    /// cost themselves, each arrival costs about 5 ns for each stream.
     #[must_use]
     pub fn arrivals(&self) -> Arrivals<'_> {
         let root = Rng::new(self.seed);
@@ -133,8 +133,8 @@ impl Schedule {
         Arrivals { sources, people: vec![0; classes], ordinal: 0 }
     }
 
-    /// The arrivals of a part. Walks through all arrivals all the same, for each person's number within the class
-    /// depends on all who came before.
+    /// The arrivals of a part. Walks through all arrivals all the same, for each person's number within the
+    /// class depends on all who came before.
     pub fn part(&self, part: Part) -> impl Iterator<Item = Arrival> + Send + '_ {
         let mut next = part.index;
         self.arrivals().filter(move |arrival| {
@@ -365,7 +365,8 @@ mod tests {
     }
 
     proptest! {
-        /// Machines and their threads together send the whole schedule, each arrival once, for any number of them.
+        /// Machines and their threads together send the whole schedule, each arrival once, for any number of
+        /// them.
         #[test]
         fn parts_make_up_the_whole(seed: u64, machines in 1u32..6, threads in 1u32..6) {
             let schedule = mixed(seed);

@@ -1,4 +1,5 @@
-//! Whole decisions: all stages, four classes, four workers' shared counts, with and without a candidate policy beside.
+//! Whole decisions: all stages, four classes, four workers' shared counts, with and without a candidate
+//! policy beside.
 
 use super::sentry::{GATES, plan};
 use criterion::Criterion;

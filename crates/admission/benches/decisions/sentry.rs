@@ -114,7 +114,8 @@ pub(super) fn decisions(c: &mut Criterion) {
     });
 }
 
-/// Every request refused: what a crowd costs (Cataclysm, figure 4: 4,000 a second in batches, 19,000 by threshold).
+/// Every request refused: what a crowd costs (Cataclysm, figure 4: 4,000 a second in batches, 19,000 by
+/// threshold).
 pub(super) fn refusals(c: &mut Criterion) {
     let test = BatchTest { servers_milli: 1_000, quantile_milli: 1_000, is_whole: false };
     let mut group = c.benchmark_group("sentry, all refused");
@@ -143,7 +144,8 @@ pub(super) fn refusals(c: &mut Criterion) {
     group.finish();
 }
 
-/// What a candidate policy costs beside the live one: asked about a request, told that it was let in, and of its end.
+/// What a candidate policy costs beside the live one: asked about a request, told that it was let in, and of
+/// its end.
 pub(super) fn compared(c: &mut Criterion) {
     let (policy, open) = plan(CLASSES, Decide::Reservation, 1_000_000, 1_000);
     let mut gate = CandidateGate::new(Arc::new(Common::new(GATES)), 0, &policy, &open);

@@ -1,8 +1,10 @@
-//! Recent cost of claimants: the heavy ones among the persons, or among the values of one sign, in fixed memory.
+//! Recent cost of claimants: the heavy ones among the persons, or among the values of one sign, in fixed
+//! memory.
 //!
-//! A claimant's value chooses a set of `WAYS` entries, one cache line. One that has no entry takes its cost off the smallest of the set,
-//! and takes the entry when nothing is left of it (Boyer and Moore's majority vote, by weight). So an entry's count never exceeds what
-//! its claimant cost: no client is found heavy for what others did, and light ones, however many, need no room.
+//! A claimant's value chooses a set of `WAYS` entries, one cache line. One that has no entry takes its cost
+//! off the smallest of the set, and takes the entry when nothing is left of it (Boyer and Moore's majority
+//! vote, by weight). So an entry's count never exceeds what its claimant cost: no client is found heavy for
+//! what others did, and light ones, however many, need no room.
 //!
 //! Cost: one cache line a request; a pass over `FAIRNESS_CLAIMS` entries a period. Keys that collide on purpose need the hash's key.
 
@@ -114,7 +116,8 @@ impl Claims {
         self.used().map(move |claim| claim.weigh(rate_of_one, views_of_a_person))
     }
 
-    /// Decides of each claimant whether it is over its share from now on: by what it has, its count, and whether it was over.
+    /// Decides of each claimant whether it is over its share from now on: by what it has, its count, and
+    /// whether it was over.
     pub(super) fn judge(
         &mut self,
         rate_of_one: f64,

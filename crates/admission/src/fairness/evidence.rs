@@ -1,24 +1,27 @@
 //! Which clients behave like people: a page, then its assets, asked for from that page.
 //!
-//! A browser that opens a page asks for the page's style sheets, scripts and images within seconds, and names the page in `Referer`.
-//! A crawler seldom does: what it fetches beside pages costs it as much as pages. A *person* is a client that has done so under
-//! one key (a session cookie, or address and browser) and has been seen in the last `PROOF_S` seconds since.
+//! A browser that opens a page asks for the page's style sheets, scripts and images within seconds, and names
+//! the page in `Referer`. A crawler seldom does: what it fetches beside pages costs it as much as pages. A
+//! *person* is a client that has done so under one key (a session cookie, or address and browser) and has
+//! been seen in the last `PROOF_S` seconds since.
 //!
 //! | request, within `BURST_S` seconds of the one before | points |
 //! |---|---|
 //! | an asset, referer of the same host | `ASSET_POINTS` |
 //! | anything else with a session cookie and a referer of the same host | 1 |
 //!
-//! `PROOF_POINTS` points, of which at least one asset's, prove a person. A cookie or a referer alone proves nothing: crawlers send
-//! both by default. To forge the evidence for an address costs several requests within seconds, so a crawler that
-//! spreads over many addresses to send little from each gives up what it spread for; and what has evidence is judged as one client.
+//! `PROOF_POINTS` points, of which at least one asset's, prove a person. A cookie or a referer alone proves
+//! nothing: crawlers send both by default. To forge the evidence for an address costs several requests within
+//! seconds, so a crawler that spreads over many addresses to send little from each gives up what it spread
+//! for; and what has evidence is judged as one client.
 //!
-//! One table for all workers, because a browser's connections are spread over them: words of relaxed atomics, two places for a key. A lost
-//! race loses a few points. A key with evidence is never displaced by keys without: a flood of keys cannot make people look
-//! like strangers. Cost: two loads and at most one store; memory: `PEOPLE_KNOWN` words of 8 bytes, independent of load.
+//! One table for all workers, because a browser's connections are spread over them: words of relaxed atomics,
+//! two places for a key. A lost race loses a few points. A key with evidence is never displaced by keys
+//! without: a flood of keys cannot make people look like strangers. Cost: two loads and at most one store;
+//! memory: `PEOPLE_KNOWN` words of 8 bytes, independent of load.
 //!
-//! Failure modes: a site whose pages have no assets, and a client that has cached all of them, give no evidence; a clock that jumps by
-//! hours makes ages wrong until they are renewed.
+//! Failure modes: a site whose pages have no assets, and a client that has cached all of them, give no
+//! evidence; a clock that jumps by hours makes ages wrong until they are renewed.
 
 use super::sign::Conduct;
 use alloc::boxed::Box;

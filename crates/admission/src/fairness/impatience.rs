@@ -1,38 +1,45 @@
 //! Which sources ignore `Retry-After` again and again.
 //!
-//! **Decides** for how long new connections of a source (one IPv4 address, one IPv6 /64) are to be refused, **from** its refused requests
-//! and the `Retry-After` of each.
+//! **Decides** for how long new connections of a source (one IPv4 address, one IPv6 /64) are to be refused,
+//! **from** its refused requests and the `Retry-After` of each.
 //!
-//! A client that keeps to its `Retry-After`, r, is refused at most once in r. So K such clients are refused at most K times in r, and a
-//! source with more refusals than that has clients that come back early. How many clients a source has is not known: at least
-//! [`CLIENTS_MIN`] are assumed, more than an office, and [`CLIENTS_FOR_EACH`] for each that shows itself by its session or its browser. The
-//! patience C clients owe is a clock that runs ahead of time (the virtual scheduling of GCRA, ITU-T I.371):
+//! A client that keeps to its `Retry-After`, r, is refused at most once in r. So K such clients are refused
+//! at most K times in r, and a source with more refusals than that has clients that come back early. How many
+//! clients a source has is not known: at least [`CLIENTS_MIN`] are assumed, more than an office, and
+//! [`CLIENTS_FOR_EACH`] for each that shows itself by its session or its browser. The patience C clients owe
+//! is a clock that runs ahead of time (the virtual scheduling of GCRA, ITU-T I.371):
 //!
 //! ```text
 //! refused at t, wait r:   ahead := max(ahead, t) + r / C      listed when  ahead − t > EARLY_RETURNS × (the longest r since ahead was t)
 //! ```
 //!
-//! While all C clients wait for their r, ahead − t never exceeds the longest r; if each comes back early a few times it does not
-//! exceed a few r. One client is listed when it is refused more often than C clients could be, without a pause, for as long as takes
-//! several thousand refusals: at 200 requests a second and 4 s of `Retry-After` half a minute. A person who reloads, however often, is not:
-//! three reloads a second are the patience of 3 r clients, 180 at the longest r.
+//! While all C clients wait for their r, ahead − t never exceeds the longest r; if each comes back early a
+//! few times it does not exceed a few r. One client is listed when it is refused more often than C clients
+//! could be, without a pause, for as long as takes several thousand refusals: at 200 requests a second and 4
+//! s of `Retry-After` half a minute. A person who reloads, however often, is not: three reloads a second are
+//! the patience of 3 r clients, 180 at the longest r.
 //!
-//! **Never listed** are a source from which people came in the last ten minutes (`evidence`), and one beside which no other client came in
-//! the last minute: it may be an undeclared proxy, and there is no other client to protect. The caller leaves out what it exempts.
+//! **Never listed** are a source from which people came in the last ten minutes (`evidence`), and one beside
+//! which no other client came in the last minute: it may be an undeclared proxy, and there is no other client
+//! to protect. The caller leaves out what it exempts.
 //!
-//! **How long**: `LISTED_FOR` the first time, twice as long each time it follows, up to 64 times; for each [`FORGIVEN_AFTER`] without, one
-//! doubling is forgotten. The past of a source before its listing is forgotten at once: the first connection after is judged like any other.
-//! **Recovery**: [`Impatience::is_short`] is false [`CALM_AFTER`] after the last refusal of any client; then no listing is to have effect.
+//! **How long**: `LISTED_FOR` the first time, twice as long each time it follows, up to 64 times; for each
+//! [`FORGIVEN_AFTER`] without, one doubling is forgotten. The past of a source before its listing is
+//! forgotten at once: the first connection after is judged like any other. **Recovery**:
+//! [`Impatience::is_short`] is false [`CALM_AFTER`] after the last refusal of any client; then no listing is
+//! to have effect.
 //!
-//! Why not count early returns one by one: requests of one source on several connections do not say which client they are of, and a
-//! row of early returns from an office of polite people is as long as one likes.
+//! Why not count early returns one by one: requests of one source on several connections do not say which
+//! client they are of, and a row of early returns from an office of polite people is as long as one likes.
 //!
-//! **Cost**: two cache lines for a refused request; no lock: words of relaxed atomics that all workers share. A lost race loses a refusal.
-//! **Memory**: `IMPATIENT_TRACKED` × 32 and `SOURCES_OF_PEOPLE` × 8 bytes, independent of load. Keys must be keyed hashes.
+//! **Cost**: two cache lines for a refused request; no lock: words of relaxed atomics that all workers share.
+//! A lost race loses a refusal. **Memory**: `IMPATIENT_TRACKED` × 32 and `SOURCES_OF_PEOPLE` × 8 bytes,
+//! independent of load. Keys must be keyed hashes.
 //!
-//! **Failure modes**: more than [`CLIENTS_MIN`] indistinguishable clients behind one address, on a site that gives no evidence of
-//! people, look like one that hammers; a client that shows itself as another with each request is as many clients. A clock that
-//! jumps ahead ends listings early; one that jumps back makes a source wait for what it was.
+//! **Failure modes**: more than [`CLIENTS_MIN`] indistinguishable clients behind one address, on a site that
+//! gives no evidence of people, look like one that hammers; a client that shows itself as another with each
+//! request is as many clients. A clock that jumps ahead ends listings early; one that jumps back makes a
+//! source wait for what it was.
 
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -140,8 +147,9 @@ impl Impatience {
         })
     }
 
-    /// Records a refusal of a client of this source, with `retry_after` as its `Retry-After`; the listing of the source, if one begins.
-    /// `client` distinguishes clients of one source, as far as possible. O(1), no allocation.
+    /// Records a refusal of a client of this source, with `retry_after` as its `Retry-After`; the listing of
+    /// the source, if one begins. `client` distinguishes clients of one source, as far as possible. O(1), no
+    /// allocation.
     pub fn refused(&self, now: Instant, source: u64, client: u64, retry_after: Duration) -> Option<Listing> {
         let second = 1 + seconds(now);
         if self.refused_s.load(Relaxed) != second {
@@ -172,7 +180,8 @@ impl Impatience {
         patience.until = patience.until.wrapping_add(owed) & mask(UNTIL_BITS);
         let is_over = patience.ahead(now) > EARLY_RETURNS * patience.told_s * TICKS_PER_S;
         if !is_over || !self.may_be_listed(now, source) {
-            // No more is owed than lists: a source that is not listed for another reason is not to be for hours of the past.
+            // No more is owed than lists: a source that is not listed for another reason is not to be for
+            // hours of the past.
             let most =
                 ticks(now).wrapping_add(EARLY_RETURNS * patience.told_s * TICKS_PER_S) & mask(UNTIL_BITS);
             let until = if is_over { most } else { patience.until };
@@ -181,7 +190,8 @@ impl Impatience {
         }
         // The slate is clean.
         slot.patience.store(Patience { until: ticks(now), told_s: 0, ..patience }.to_word(), Relaxed);
-        // Of two workers that find it at the same time one lists it, and a connection that is still open does not list it again.
+        // Of two workers that find it at the same time one lists it, and a connection that is still open does
+        // not list it again.
         let listing = slot.listing.load(Relaxed);
         let listed = Record::from_word(listing);
         if listed.until_s > seconds(now) {
@@ -228,7 +238,8 @@ impl Impatience {
         changed != 0 && alone_s <= OTHERS_WITHIN_S && !self.has_people(now, source)
     }
 
-    /// The source's slot: its own, or that of the one whose loss is the smallest; none where both were listed lately.
+    /// The source's slot: its own, or that of the one whose loss is the smallest; none where both were listed
+    /// lately.
     fn slot_of(&self, now: Instant, source: u64) -> Option<&Slot> {
         let place = source as usize & (IMPATIENT_TRACKED - 1);
         let (first, second) = (&self.slots[place], &self.slots[place ^ 1]);
@@ -361,7 +372,8 @@ const UNTIL_BITS: u32 = 39;
 const TIMES_BITS: u32 = 8;
 const SEEN_BITS: u32 = 32;
 const PEOPLE_BITS: u32 = 24;
-/// The patience of a second, in parts that a client's of a source with many still shows in; 39 bits of them are half a year.
+/// The patience of a second, in parts that a client's of a source with many still shows in; 39 bits of them
+/// are half a year.
 const TICKS_PER_S: u64 = 32_000;
 /// Further ahead than any source can come.
 const AHEAD_MAX: u64 = 2 * EARLY_RETURNS * mask(TOLD_BITS) * TICKS_PER_S;
@@ -370,7 +382,8 @@ const REGISTER_BITS: u64 = 5;
 
 /// Clients that a source may have without showing more than one: an office, and a third more.
 pub const CLIENTS_MIN: u64 = 400;
-/// Clients assumed for each distinguished one: the sketch may see a third of them, and they may come back early now and then.
+/// Clients assumed for each distinguished one: the sketch may see a third of them, and they may come back
+/// early now and then.
 pub const CLIENTS_FOR_EACH: u64 = 8;
 /// Number of times that all of them may come back early at once: people reload a page a few times.
 pub const EARLY_RETURNS: u64 = 8;

@@ -1,12 +1,13 @@
 //! The level above which claimants are over their share: the water level of one partition of the load.
 //!
-//! A partition divides the offered load D into claimants i with cost rates r_i and weights w_i. While the load exceeds what is served, C,
-//! the level L is the one at which cutting the claimants above it removes the excess:
+//! A partition divides the offered load D into claimants i with cost rates r_i and weights w_i. While the
+//! load exceeds what is served, C, the level L is the one at which cutting the claimants above it removes the
+//! excess:
 //!
 //! > Σ max(0, r_i − L·w_i) = D − C
 //!
-//! so a claimant below it need not give up anything. L is never below the equal share C / Σw; the bounds below keep it from where the
-//! numbers prove nothing.
+//! so a claimant below it need not give up anything. L is never below the equal share C / Σw; the bounds
+//! below keep it from where the numbers prove nothing.
 
 use super::claims::{Claims, Judged, Weighed};
 use flashweir_aqm::purge::{DEVIATIONS, TOLERANCE};
@@ -50,7 +51,8 @@ impl Partition {
         Judged { nearly_over, ..judged }
     }
 
-    /// A claimant is over its share with a rate above this for each of its weight; infinite where there is nothing to divide.
+    /// A claimant is over its share with a rate above this for each of its weight; infinite where there is
+    /// nothing to divide.
     fn level(&self, claims: &Claims) -> f64 {
         let excess = self.offered - self.served;
         let weights = self.weigh(claims).map(|one| one.weight).sum::<f64>();
@@ -101,7 +103,8 @@ impl Partition {
 
 /// Less than this part of what is served is no excess: what waits is offered before it is admitted.
 const EXCESS_MIN: f64 = 0.05;
-/// A claimant that is over its share stays so down to this part of the level, or chance would decide at each period.
+/// A claimant that is over its share stays so down to this part of the level, or chance would decide at each
+/// period.
 const STAYS_OVER: f64 = 0.8;
 /// With more than this part of the level a claimant is nearly over its share: chance decides whether it is.
 const NEARLY: f64 = 0.5;

@@ -7,7 +7,8 @@ use flashweir_core::Duration;
 pub struct FairnessSettings {
     /// Period of shares. Default 0.25 s; at least a millisecond is used.
     pub period: Duration,
-    /// Memory of cost rates. Default 5 s: a page and its assets are no heavy client, and a crawler is found within two or three seconds.
+    /// Memory of cost rates. Default 5 s: a page and its assets are no heavy client, and a crawler is found
+    /// within two or three seconds.
     pub averaging: Duration,
     /// How long a person counts as active. Default 30 s: people read a page for about that long.
     pub window: Duration,

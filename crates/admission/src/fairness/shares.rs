@@ -9,7 +9,8 @@ use alloc::boxed::Box;
 use flashweir_aqm::DistinctWindow;
 use flashweir_core::{Duration, Instant};
 
-/// Fair shares among the clients of one service. Allocates its tables (250 KB) when it counts for the first time.
+/// Fair shares among the clients of one service. Allocates its tables (250 KB) when it counts for the first
+/// time.
 ///
 /// ```
 /// use flashweir_admission::fairness::{Acquaintance, Cause, Fairness, FairnessSettings, RequestSigns};
@@ -101,8 +102,9 @@ impl Fairness {
         Self { settings, counts: None, refuses_until: None }
     }
 
-    /// Counts a request expected to cost `cost_us` microseconds of service time; why it is to be served after the others, if so. To be
-    /// called only while the service is short. No allocation but the first time; a pass over the tables once a period.
+    /// Counts a request expected to cost `cost_us` microseconds of service time; why it is to be served after
+    /// the others, if so. To be called only while the service is short. No allocation but the first time; a
+    /// pass over the tables once a period.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -273,8 +275,8 @@ impl Counts {
                 true => Partition { offered, spread, has_weights, ..partition }.judge(claims),
                 false => claims.forgive(),
             };
-            // Where many values and most of them are over or nearly so, the sign does not distinguish clients; a later one says what they
-            // have in common.
+            // Where many values and most of them are over or nearly so, the sign does not distinguish
+            // clients; a later one says what they have in common.
             let tells_apart = judged.nearly_over <= FEW_VALUES || 2 * judged.nearly_over <= judged.claimants;
             let judged = match tells_apart || sign.is_place() || sign == Sign::SessionAge {
                 true => judged,
@@ -321,10 +323,11 @@ impl Totals {
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// Averaging times without a request after which the counts are too old to judge by.
 const FORGOTTEN_AFTER: u32 = 4;
-/// A refusal keeps demotions in force for this long: demoted clients would come back at once otherwise, and fill the queue before a request
-/// is refused again.
+/// A refusal keeps demotions in force for this long: demoted clients would come back at once otherwise, and
+/// fill the queue before a request is refused again.
 const REFUSING_FOR: Duration = Duration::from_secs(5);
-/// A claimant with less than this part of what is served is not over its share: cutting it would make no room.
+/// A claimant with less than this part of what is served is not over its share: cutting it would make no
+/// room.
 const SMALL_PART: f64 = 20.0;
 /// Two pages with a dozen assets each within an averaging time.
 const BURST_REQUESTS: f64 = 24.0;
@@ -336,8 +339,8 @@ const CROWD_SPREAD: f64 = 4.0;
 const PEOPLE_MIN: f64 = 3.0;
 /// Requests of a newcomer until it has evidence: a page and two assets.
 const UNPROVEN_REQUESTS: f64 = 3.0;
-/// Where fewer than this part of the requests without evidence that are served end in evidence, they are mostly not people's: of a crowd of
-/// newcomers nearly all do.
+/// Where fewer than this part of the requests without evidence that are served end in evidence, they are
+/// mostly not people's: of a crowd of newcomers nearly all do.
 const CONVERTED_MIN: f64 = 0.3;
 /// Memory by which it is judged whether there is an excess now, seconds.
 const LATELY_S: f64 = 1.0;
@@ -345,7 +348,8 @@ const LATELY_S: f64 = 1.0;
 const SETTLES_IN: Duration = Duration::from_millis(1_500);
 /// A sign that explains less than this part of an excess leaves it to the next ones.
 const EXPLAINED_MIN: f64 = 0.5;
-/// This many values of a sign can be over although hardly any other is in use: a crawler's TLS stacks beside one browser's.
+/// This many values of a sign can be over although hardly any other is in use: a crawler's TLS stacks beside
+/// one browser's.
 const FEW_VALUES: u32 = 4;
 /// Steps of a session's age: none, and younger than a minute.
 const NO_SESSION_STEP: u32 = 1;

@@ -1,10 +1,11 @@
-//! Signs that requests of different clients may have in common, and the conduct of a client that a request shows.
+//! Signs that requests of different clients may have in common, and the conduct of a client that a request
+//! shows.
 
 /// Number of [`Sign`]s.
 pub const SIGNS: usize = 7;
 
-/// Something that requests have in common. The order is that in which a cause is looked for: a sign that names fewer clients
-/// comes first, so that a client is not demoted for what one of its neighbours explains.
+/// Something that requests have in common. The order is that in which a cause is looked for: a sign that
+/// names fewer clients comes first, so that a client is not demoted for what one of its neighbours explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Sign {
@@ -36,8 +37,8 @@ impl Sign {
         Self::SessionAge,
     ];
 
-    /// Whether it names one place on the network. The other signs name a kind of software or of request, which
-    /// people may share with a crawler.
+    /// Whether it names one place on the network. The other signs name a kind of software or of request,
+    /// which people may share with a crawler.
     #[must_use]
     pub const fn is_place(self) -> bool {
         matches!(self, Self::Address | Self::Network)
@@ -47,8 +48,8 @@ impl Sign {
 /// Signs that a request shows of its client. Values are keyed hashes ([`flashweir_core::Hasher64`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestSigns {
-    /// By which evidence of a person is collected: the session cookie, or address and browser where there is none. 0 for a request
-    /// that is not judged: its client is exempt, or the shell knows no signs.
+    /// By which evidence of a person is collected: the session cookie, or address and browser where there is
+    /// none. 0 for a request that is not judged: its client is exempt, or the shell knows no signs.
     pub person_key: u64,
     /// Conduct of the request.
     pub conduct: Conduct,

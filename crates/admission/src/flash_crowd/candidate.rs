@@ -1,19 +1,23 @@
-//! A candidate policy of the flash-crowd stage: a second ceiling that is asked about the same requests and binds no request.
+//! A candidate policy of the flash-crowd stage: a second ceiling that is asked about the same requests and
+//! binds no request.
 //!
-//! [`GatePair`] stands where the live gate alone would stand. Without a candidate each call is the live gate's and one branch.
-//! With one, the candidate's gate counts the same offered requests and the same responses, its planner makes plans from that, and
-//! each time the live gate checks a request the candidate's gate checks it too, however the live gate or a later stage decides. The
-//! four possible pairs of verdicts are counted ([`Agreement`]).
+//! [`GatePair`] stands where the live gate alone would stand. Without a candidate each call is the live
+//! gate's and one branch. With one, the candidate's gate counts the same offered requests and the same
+//! responses, its planner makes plans from that, and each time the live gate checks a request the candidate's
+//! gate checks it too, however the live gate or a later stage decides. The four possible pairs of verdicts
+//! are counted ([`Agreement`]).
 //!
-//! **Tokens.** The candidate pays as it would pay in force. A request that passes its check costs a token when all live stages
-//! admit the request. A request that only the live ceiling refuses costs a token at once: no later stage is asked about it, so it
-//! counts as admitted. A request that a later stage refuses, or lets wait, costs none, as in the live gate. So a candidate that
-//! follows the plans in force agrees with the live gate about every request (`admission/tests/admission/pipeline/unbinding.rs`).
+//! **Tokens.** The candidate pays as it would pay in force. A request that passes its check costs a token
+//! when all live stages admit the request. A request that only the live ceiling refuses costs a token at
+//! once: no later stage is asked about it, so it counts as admitted. A request that a later stage refuses, or
+//! lets wait, costs none, as in the live gate. So a candidate that follows the plans in force agrees with the
+//! live gate about every request (`admission/tests/admission/pipeline/unbinding.rs`).
 //!
-//! **Its sample.** All of it is measured, nothing is estimated. `flow`, `unique_offered`, `hosts`, `entered`, `completed`,
-//! `unfinished` and the responses are those of the live pipeline: *admitted* is what the live stages admitted, *completed* is what
-//! of that was completed, and *refused by self* is what the live ceiling refused. Only `evidence_from`, which splits the counted
-//! responses, is the candidate's own, because it follows the candidate's plan.
+//! **Its sample.** All of it is measured, nothing is estimated. `flow`, `unique_offered`, `hosts`, `entered`,
+//! `completed`, `unfinished` and the responses are those of the live pipeline: *admitted* is what the live
+//! stages admitted, *completed* is what of that was completed, and *refused by self* is what the live ceiling
+//! refused. Only `evidence_from`, which splits the counted responses, is the candidate's own, because it
+//! follows the candidate's plan.
 //!
 //! **What this cannot show.**
 //!
@@ -34,8 +38,8 @@ use crate::Flow;
 use alloc::boxed::Box;
 use flashweir_core::{Instant, Verdict};
 
-/// How often two ceilings agreed: checks of requests, by which of the two let the request pass. A request that waits for the
-/// sentry is checked again when its turn comes, and counts again.
+/// How often two ceilings agreed: checks of requests, by which of the two let the request pass. A request
+/// that waits for the sentry is checked again when its turn comes, and counts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
     /// Both let the request pass.
@@ -94,7 +98,8 @@ impl GatePair {
         self.live.apply(now, plan);
     }
 
-    /// A new candidate that follows `plan` and has measured nothing, in place of the one before it; `None` for none.
+    /// A new candidate that follows `plan` and has measured nothing, in place of the one before it; `None`
+    /// for none.
     pub(crate) fn set_candidate(&mut self, gate: usize, now: Instant, plan: Option<&Plan>) {
         self.candidate = plan.map(|plan| {
             let mut gate = FlashCrowdGate::new(gate);
@@ -133,8 +138,8 @@ impl GatePair {
         verdict
     }
 
-    /// All live stages admit the request that was checked last. Whether the live gate gives a token is the caller's to say:
-    /// it gives none where it is in shadow and would have refused.
+    /// All live stages admit the request that was checked last. Whether the live gate gives a token is the
+    /// caller's to say: it gives none where it is in shadow and would have refused.
     pub(crate) fn commit(&mut self, host_key: u64, standing: Standing, takes_token: bool) {
         if takes_token {
             self.live.commit(host_key, standing);
@@ -190,7 +195,8 @@ impl GatePair {
         self.live.drain(now, flow, unique_offered)
     }
 
-    /// Drains the measurements of the candidate's gate and the comparison since the last time; `None` without a candidate.
+    /// Drains the measurements of the candidate's gate and the comparison since the last time; `None` without
+    /// a candidate.
     pub(crate) fn drain_candidate(
         &mut self,
         now: Instant,

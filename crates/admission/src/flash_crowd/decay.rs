@@ -45,7 +45,8 @@ impl LimitPlan for Plan {
         self.limit == Limit::Open
     }
 
-    /// A new planner has no ceiling until it finds the crowd by itself; once it has one, that rests on its own judgement.
+    /// A new planner has no ceiling until it finds the crowd by itself; once it has one, that rests on its
+    /// own judgement.
     fn held_to(self, decaying: &Self) -> Self {
         if decaying.is_open() || !self.is_open() {
             return self;

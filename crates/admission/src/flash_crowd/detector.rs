@@ -1,10 +1,11 @@
 //! The repaired detector: are responses worse than usual, did people's demand rise, and what does that mean?
 //!
 //! Signals (either may alarm, each against its own baseline): the mean transfer rate of the fastest tenth of
-//! large responses, and the mean latency score of the fastest tenth of all. NEWS's conditions:
-//! (1) signal < baseline·(1−margin) and (2) unique offered > baseline·(1+δ), the excess also beyond four
-//! standard deviations of what it does in calm, at least those of a Poisson count. Why the fastest: a server that still has an idle moment
-//! now and then serves *some* requests at full speed; only when it never has one do even the fastest slow down.
+//! large responses, and the mean latency score of the fastest tenth of all. NEWS's conditions: (1) signal <
+//! baseline·(1−margin) and (2) unique offered > baseline·(1+δ), the excess also beyond four standard
+//! deviations of what it does in calm, at least those of a Poisson count. Why the fastest: a server that
+//! still has an idle moment now and then serves *some* requests at full speed; only when it never has one do
+//! even the fastest slow down.
 //!
 //! | worse | risen | cause | action |
 //! |---|---|---|---|
@@ -13,15 +14,15 @@
 //! | yes | no | slow_backend | none; after a minute the baseline drifts to the new normal |
 //! | yes | yes | popular | alarm, after three such evaluations of the last four; two where evaluations share no counts, and one where they are four times worse |
 //!
-//! Before thirty responses have come two more things are worse: less than a quarter comes out of what usually does, and a queue grows on
-//! the link.
+//! Before thirty responses have come two more things are worse: less than a quarter comes out of what usually
+//! does, and a queue grows on the link.
 //!
-//! Repairs (docs/algorithms/news.md): compare before update; the signals' baselines move only at the usual demand, so a
-//! crowd cannot drag them down, however slowly it comes; they are means over a minute (7.5 intervals if longer). A surge
-//! that is carried becomes the usual demand, and then its signals count. The margin is at least δ and three standard
-//! deviations of the signal, of which the part that is chance is that of the responses at hand ([`Signal`]).
-//! Cold start: the first valid evaluation seeds the baselines, and nothing can alarm in the first three seconds. Cost: a few dozen
-//! operations.
+//! Repairs (docs/algorithms/news.md): compare before update; the signals' baselines move only at the usual
+//! demand, so a crowd cannot drag them down, however slowly it comes; they are means over a minute (7.5
+//! intervals if longer). A surge that is carried becomes the usual demand, and then its signals count. The
+//! margin is at least δ and three standard deviations of the signal, of which the part that is chance is that
+//! of the responses at hand ([`Signal`]). Cold start: the first valid evaluation seeds the baselines, and
+//! nothing can alarm in the first three seconds. Cost: a few dozen operations.
 
 use super::signal::Signal;
 use super::window::{COUNT_SPAN, FLOWS_FROM, Fastest, Measurement, RESPONSES_MIN};
@@ -35,12 +36,13 @@ const BASELINE_MEMORY_INTERVALS: f64 = 7.5;
 /// Observation time before the usual is known: the first second of any traffic is a rise from
 /// nothing, and the service may be slow because it, too, has just begun.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// Demand has risen only beyond chance: at ten evaluations a second for months, three standard deviations of a
-/// Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes). Real demand is
-/// burstier than Poisson: NASA's busy hours, squeezed to minutes, alarmed until its own variance was learned.
+/// Demand has risen only beyond chance: at ten evaluations a second for months, three standard deviations of
+/// a Poisson count are chance (a service at 0.75 of its capacity then alarmed once in five minutes). Real
+/// demand is burstier than Poisson: NASA's busy hours, squeezed to minutes, alarmed until its own variance
+/// was learned.
 const RISEN_SIGMAS: f64 = 4.0;
-/// Prior from an earlier run: demand may be off by this part of it, one standard deviation, until the variance of this
-/// run is known. A service restarted into two thirds more demand alarmed.
+/// Prior from an earlier run: demand may be off by this part of it, one standard deviation, until the
+/// variance of this run is known. A service restarted into two thirds more demand alarmed.
 const RESTORED_SPREAD: f64 = 0.5;
 /// A lasting change without more demand is taken for the new normal after this long, or 15 intervals.
 const REBASE_AFTER: Duration = Duration::from_secs(60);
@@ -53,8 +55,8 @@ const SINGLE_EVALUATION: Duration = Duration::from_secs(5);
 /// Of evaluations that share no counts one is enough when responses are so much worse.
 const UNMISTAKABLE: f64 = 0.25;
 
-/// A service that carries a surge completes what it did before, and more; below this part of the usual it does not. Of
-/// thirty that are expected, chance leaves fewer than eight once in a million.
+/// A service that carries a surge completes what it did before, and more; below this part of the usual it
+/// does not. Of thirty that are expected, chance leaves fewer than eight once in a million.
 const COLLAPSED: f64 = 0.25;
 /// The best of the latest few responses took twice as long as is usual.
 const WAITED_BELOW: f64 = 0.5;
@@ -119,7 +121,8 @@ impl Detector {
             interval,
             delta,
             fast_rate: signal(known.fast_rate_bytes_per_s, true),
-            // A class's own median is what scores are relative to, so the usual score is 1 until learned otherwise.
+            // A class's own median is what scores are relative to, so the usual score is 1 until learned
+            // otherwise.
             fast_score: signal(known.fast_score.or(Some(1.0)), known.fast_score.is_some()),
             unique_offered: demand(),
             unique_offered_variance: spread,
@@ -153,8 +156,8 @@ impl Detector {
         })
     }
 
-    /// At least the usual demand is let in, and far less than usual comes out: no client is served in time any more. The
-    /// responses at hand are then the last ones from before, and say that all is well.
+    /// At least the usual demand is let in, and far less than usual comes out: no client is served in time
+    /// any more. The responses at hand are then the last ones from before, and say that all is well.
     pub(super) fn judge_collapse(&self, measured: &Measurement) -> Option<Judgement> {
         let usual_rps = self.unique_offered.value().filter(|_| self.unique_offered.covers() >= WARM_UP)?;
         let part = measured.completed_rps / usual_rps;
@@ -170,9 +173,10 @@ impl Detector {
         })
     }
 
-    /// A queue grows on the link: of what is handed over less than half comes out, and what comes out has waited. The fastest tenth of the
-    /// last thirty responses would know it when thirty have come over the narrow link, and all the crowd stands on it by then. Downloads
-    /// that take long leave the quick responses beside them as they were.
+    /// A queue grows on the link: of what is handed over less than half comes out, and what comes out has
+    /// waited. The fastest tenth of the last thirty responses would know it when thirty have come over the
+    /// narrow link, and all the crowd stands on it by then. Downloads that take long leave the quick
+    /// responses beside them as they were.
     pub(super) fn judge_queue(&self, measured: &Measurement) -> Option<Judgement> {
         let is_held = measured.judges_delivery
             && measured.entered_rps * measured.span_s >= RESPONSES_MIN as f64
@@ -207,8 +211,8 @@ impl Detector {
         both && self.evidence.count_ones() >= needed
     }
 
-    /// Learns from a calm evaluation; while some stage `is_refusing`, nothing of demand. Returns whether a lasting change is being taken
-    /// over.
+    /// Learns from a calm evaluation; while some stage `is_refusing`, nothing of demand. Returns whether a
+    /// lasting change is being taken over.
     pub(super) fn learn(
         &mut self,
         now: Instant,
@@ -222,8 +226,8 @@ impl Detector {
         let has_risen = judgement.is_some_and(|judgement| judgement.has_risen);
         self.worse_since = if is_worse { self.worse_since.or(Some(now)) } else { None };
         // Unique offered is learned whenever anything arrives, so that the morning's crowd meets the night's
-        // baseline even if the night was too quiet to judge responses by. Demand of which a part is refused, by any
-        // stage, is not what the service usually carries.
+        // baseline even if the night was too quiet to judge responses by. Demand of which a part is refused,
+        // by any stage, is not what the service usually carries.
         if measured.offered_rps > 0.0 && !(is_worse && has_risen) && !is_refusing {
             self.learn_variance(now, measured);
             self.unique_offered.update(measured.unique_offered_rps, span);
@@ -256,9 +260,9 @@ impl Detector {
         self.drift(1.0, measured);
     }
 
-    /// The variance of unique offered from one span to the next (half the mean square of differences): bursts count,
-    /// a slow rise does not, or the crowd's own approach would excuse it. Only what is within the usual widens the
-    /// usual; burstier demand gets there in a few steps.
+    /// The variance of unique offered from one span to the next (half the mean square of differences): bursts
+    /// count, a slow rise does not, or the crowd's own approach would excuse it. Only what is within the
+    /// usual widens the usual; burstier demand gets there in a few steps.
     fn learn_variance(&mut self, now: Instant, measured: &Measurement) {
         let previous = self.previous_span.get_or_insert((now, measured.unique_offered_rps));
         if now.saturating_since(previous.0).as_secs_f64() < measured.span_s {

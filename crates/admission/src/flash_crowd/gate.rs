@@ -1,7 +1,7 @@
 //! The stage of one worker: applies the ceiling in integers, and measures responses.
 //!
-//! Per request: one count in the hot-spot table, at most four key comparisons and one token bucket. Nothing is allocated after construction
-//! except when a tick hands the measurements over.
+//! Per request: one count in the hot-spot table, at most four key comparisons and one token bucket. Nothing
+//! is allocated after construction except when a tick hands the measurements over.
 
 use super::latency_reference::{UNNOTICED_US, class_of};
 use super::responses::Responses;
@@ -15,15 +15,17 @@ use flashweir_core::{Duration, Instant, Rate, Reason, Shed, Verdict};
 /// The burst of a ceiling, in milliseconds of its rate. A whole second would let every lull
 /// refill a second of queue at the origin; a quarter still absorbs the clustering of Poisson arrivals.
 const BURST_MS: u64 = 250;
-/// The smallest burst of the whole ceiling, before it is shared out among gates; the least that a gate gives on credit.
+/// The smallest burst of the whole ceiling, before it is shared out among gates; the least that a gate gives
+/// on credit.
 pub const BURST_MIN: u64 = 10;
 
-/// Priority of a request under a ceiling. The service's own policy comes after the ceiling; without this a crowd of
-/// unimportant requests would leave the important ones nothing.
+/// Priority of a request under a ceiling. The service's own policy comes after the ceiling; without this a
+/// crowd of unimportant requests would leave the important ones nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// May take a token that is not there yet: up to this part of what a ceiling gives on credit (its burst; by each gate at
-    /// least [`BURST_MIN`]). 0 for the least important, which never do; 1,000 for the most important.
+    /// May take a token that is not there yet: up to this part of what a ceiling gives on credit (its burst;
+    /// by each gate at least [`BURST_MIN`]). 0 for the least important, which never do; 1,000 for the most
+    /// important.
     Credit {
         /// Thousandths.
         milli: u16,
@@ -163,8 +165,8 @@ impl FlashCrowdGate {
         sample
     }
 
-    /// A response finished without error and is fit to measure. Latencies under 10 ms, which users do not notice and
-    /// the planner does not distinguish, all count as that.
+    /// A response finished without error and is fit to measure. Latencies under 10 ms, which users do not
+    /// notice and the planner does not distinguish, all count as that.
     pub fn observe_response(&mut self, response: Response) {
         // The cast takes NaN and what is below zero to zero.
         let latency_us = ((f64::from(response.latency_s) * 1e6) as u64).max(UNNOTICED_US);
@@ -175,7 +177,8 @@ impl FlashCrowdGate {
         }
     }
 
-    /// A response to a request received at `started` had this rate; what its latency should be is not known here.
+    /// A response to a request received at `started` had this rate; what its latency should be is not known
+    /// here.
     pub fn observe_rate(&mut self, started: Instant, rate_bytes_per_s: f32) {
         self.responses.add_rate(rate_bytes_per_s, started >= self.sample.evidence_from);
     }

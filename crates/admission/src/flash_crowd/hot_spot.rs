@@ -2,9 +2,8 @@
 //!
 //! A host is a hot-spot because its demand *rose*, not because it is large: each key's rate is compared with
 //! its own rate before the alarm, and keys that make up at least a quarter of the whole increase are hot, at
-//! most four. If nothing qualifies (the rise is spread out), everything is limited.
-//! Each hot-spot gets the ceiling less the bystanders' rate, shared in proportion to its usual rate (or equally
-//! where none had any).
+//! most four. If nothing qualifies (the rise is spread out), everything is limited. Each hot-spot gets the
+//! ceiling less the bystanders' rate, shared in proportion to its usual rate (or equally where none had any).
 //!
 //! Memory: two Space-Saving tables of 64 entries; cost per tick 64·64 comparisons at most.
 

@@ -5,25 +5,25 @@
 //! class and `floor(log2(bytes))`) has a running median learned in quiet times, and a response scores
 //! `min(1, median / latency)`: 1 is as usual or better, 0.1 is ten times slower.
 //!
-//! The cap at 1 is ours. With uncapped scores the fastest tenth of a service with varied
-//! requests are its trivial ones, and any wait at all looks tenfold: a service with exponential requests
-//! was held near its quiet load. Capped, the canary is "even the fastest tenth is slower than the usual median",
-//! which a service meets only close to its capacity.
+//! The cap at 1 is ours. With uncapped scores the fastest tenth of a service with varied requests are its
+//! trivial ones, and any wait at all looks tenfold: a service with exponential requests was held near its
+//! quiet load. Capped, the canary is "even the fastest tenth is slower than the usual median", which a
+//! service meets only close to its capacity.
 //!
 //! Latencies under 10 ms all score 1; gates count them as 10 ms, so that is the lowest median.
 //!
-//! Responses come as counts by class and bucket. A whole sample is scored by what was known before it, then learned from: as
-//! many of its latencies as the class may learn from, spread evenly over their distribution.
+//! Responses come as counts by class and bucket. A whole sample is scored by what was known before it, then
+//! learned from: as many of its latencies as the class may learn from, spread evenly over their distribution.
 //!
-//! A class learns from a bounded number of responses a tick. Without the bound a busy page's median, which moves by a
-//! hundredth for each response, would follow a crowd's latency within the very tick that is to judge it, and the crowd
-//! would never be seen.
+//! A class learns from a bounded number of responses a tick. Without the bound a busy page's median, which
+//! moves by a hundredth for each response, would follow a crowd's latency within the very tick that is to
+//! judge it, and the crowd would never be seen.
 //!
-//! Until a class has seen eight responses, they are compared with the median of the whole service: on a site of many
-//! pages most have not been seen so often, and a crowd would hide among them. That a page may be slower than most by
-//! nature does no harm, for it is the fastest tenth of all scores that is judged. A class learns from its first eight
-//! responses in any state: a crowd usually comes to a new page.
-//! Memory: 9 bytes for each of 1,024 classes. Cost: one multiplication and one look-up.
+//! Until a class has seen eight responses, they are compared with the median of the whole service: on a site
+//! of many pages most have not been seen so often, and a crowd would hide among them. That a page may be
+//! slower than most by nature does no harm, for it is the fastest tenth of all scores that is judged. A class
+//! learns from its first eight responses in any state: a crowd usually comes to a new page. Memory: 9 bytes
+//! for each of 1,024 classes. Cost: one multiplication and one look-up.
 
 use super::sample::{LatencyCell, Response, UNCLASSED};
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -32,14 +32,15 @@ use flashweir_core::limits::URL_CLASSES;
 use flashweir_core::measure::RunningMedian;
 use flashweir_core::measure::log_buckets::middle_of;
 
-/// A latency below this is as good as any: users do not notice it, and on a busy machine the scheduler alone adds as much.
-/// Without it, a service that answers in a fifth of a millisecond would be "five times slower" at one.
+/// A latency below this is as good as any: users do not notice it, and on a busy machine the scheduler alone
+/// adds as much. Without it, a service that answers in a fifth of a millisecond would be "five times slower"
+/// at one.
 const UNNOTICED_S: f32 = UNNOTICED_US as f32 / 1e6;
 /// The same, microseconds.
 pub(super) const UNNOTICED_US: u64 = 10_000;
 
-/// A class learns from one response in so much time: at 1 % each its median drifts by at most 10 % a second, slower
-/// than the latency of any service that a crowd is about to overload.
+/// A class learns from one response in so much time: at 1 % each its median drifts by at most 10 % a second,
+/// slower than the latency of any service that a crowd is about to overload.
 const LEARNS_EVERY: Duration = Duration::from_millis(100);
 /// Maximum for one tick, however long: 16 % is within the margin of what is judged.
 const LEARNED_A_TICK_MOST: u128 = 16;
@@ -55,8 +56,8 @@ pub(super) struct LatencyReference {
     /// The median over all classes.
     service: RunningMedian,
     service_learned: u8,
-    /// Where in a distribution to learn from next: multiples of the golden ratio, which come close to every quantile soon
-    /// and favour none.
+    /// Where in a distribution to learn from next: multiples of the golden ratio, which come close to every
+    /// quantile soon and favour none.
     quantile: u64,
 }
 
@@ -97,8 +98,8 @@ impl LatencyReference {
         self.service_learned = 0;
     }
 
-    /// Scores the responses of a sample, in the order of their classes, and, when `learning` or while their class is
-    /// untrained, learns from them. O(cells).
+    /// Scores the responses of a sample, in the order of their classes, and, when `learning` or while their
+    /// class is untrained, learns from them. O(cells).
     pub(super) fn score(
         &mut self,
         cells: &[LatencyCell],

@@ -10,8 +10,9 @@ pub struct Plan {
     pub epoch: u64,
     /// Limit in force.
     pub limit: Limit,
-    /// Hosts to which a crowd came, at most [`HOT_SPOTS_LIMITED`](flashweir_core::limits::HOT_SPOTS_LIMITED), while another stage
-    /// refuses: requests for them come after those for others. Keys as in [`HostCount`](super::HostCount).
+    /// Hosts to which a crowd came, at most [`HOT_SPOTS_LIMITED`](flashweir_core::limits::HOT_SPOTS_LIMITED),
+    /// while another stage refuses: requests for them come after those for others. Keys as in
+    /// [`HostCount`](super::HostCount).
     pub hot_hosts: Vec<u64>,
     /// Each gate's part of every limited rate, in thousandths, by gate; sums to 1000.
     pub gate_shares_milli: Vec<u32>,

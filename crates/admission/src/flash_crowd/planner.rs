@@ -1,7 +1,8 @@
 //! The planner of one service: measurement, detector, ceiling, hot-spots and shares, tick by tick.
 //!
 //! Cost: observing is O(cells of the sample), a plan O(n log n) in the cells of the last interval, for any number of
-//! responses; 131,072 cells are kept at most (32 bytes each). Calling [`plan`](Planner::plan) early returns the previous plan.
+//! responses; 131,072 cells are kept at most (32 bytes each). Calling [`plan`](Planner::plan) early returns
+//! the previous plan.
 
 use super::detector::{Detector, Judgement};
 use super::hot_spot::HotSpots;
@@ -19,7 +20,8 @@ use flashweir_core::{Duration, Instant, Rate};
 /// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
 const RETRY_AFTER_MAX_S: f64 = 30.0;
 
-/// How long plans name hot hosts after another stage refused: a queue that empties for a moment does not make a host usual.
+/// How long plans name hot hosts after another stage refused: a queue that empties for a moment does not make
+/// a host usual.
 const SHORT_FOR: Duration = Duration::from_secs(10);
 
 /// Detector, ceiling and hot-spots of one service.

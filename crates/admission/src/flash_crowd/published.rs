@@ -5,18 +5,17 @@
 //! 0.143 and more never (flaw N-2 in docs/algorithms/news.md), so it is not offered.
 //!
 //! `paper`: alarm when responses < average·(1−δ) and requests > average·(1+δ); off when responses >
-//! average·(1+δ). Averages have memory 0.125 in calm, 0.875 in alarm.
-//! `scoreboard`: two latches, responses and requests, each with its own set and clear condition, and the alarm
-//! is both together; memory 0.875 always.
-//! Requests are the *admitted* ones in both, as in the paper's prototype (flaw in §1.4: while limiting, the
-//! limiter itself lowers what the condition looks at).
+//! average·(1+δ). Averages have memory 0.125 in calm, 0.875 in alarm. `scoreboard`: two latches, responses
+//! and requests, each with its own set and clear condition, and the alarm is both together; memory 0.875
+//! always. Requests are the *admitted* ones in both, as in the paper's prototype (flaw in §1.4: while
+//! limiting, the limiter itself lowers what the condition looks at).
 //!
-//! Responses are judged by one signal, which has its own average: the transfer rate, as published, once one was
-//! measured; before that the latency score. A window without that signal is one without responses. The signal never
-//! changes during an alarm.
+//! Responses are judged by one signal, which has its own average: the transfer rate, as published, once one
+//! was measured; before that the latency score. A window without that signal is one without responses. The
+//! signal never changes during an alarm.
 //!
-//! The ceiling: at 0→1 the admitted rate; while 1→1, ±20 % in the direction with the better score (ties up); a
-//! move whose next tick ends the alarm scores +1, else −1; it is never removed (flaws N-6 to N-8, kept on
+//! The ceiling: at 0→1 the admitted rate; while 1→1, ±20 % in the direction with the better score (ties up);
+//! a move whose next tick ends the alarm scores +1, else −1; it is never removed (flaws N-6 to N-8, kept on
 //! purpose: this mode exists for comparison).
 
 use super::{Baseline, Cause, Rule, window::Measurement};
@@ -214,8 +213,8 @@ mod tests {
     }
 
     /// Goal: a window of small responses only is no collapse of the transfer rate. Method: every second window has a rate of
-    /// a megabyte a second, the others only the score of 1; demand swings by more than the margin. (One average of both
-    /// took the score for a rate a million times too low, and alarmed.)
+    /// a megabyte a second, the others only the score of 1; demand swings by more than the margin. (One
+    /// average of both took the score for a rate a million times too low, and alarmed.)
     #[test]
     fn a_window_without_rates_is_not_judged_by_the_average_of_rates() {
         for form in [Form::Paper, Form::Code] {

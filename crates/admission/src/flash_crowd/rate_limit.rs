@@ -1,31 +1,32 @@
 //! The repaired ceiling: reference tracking with probe and release (docs/algorithms/news.md).
 //!
-//! Raised: `max(K, min(admitted·quality, T))`, K what the service carried before the crowd (completed while responses were as
-//! usual), below which the ceiling falls only in a drain and once the capacity for K is lost, and T the *drain rate*: completed, less
-//! what drains the excess waiting time within a second.
-//! A saturated service completes at its capacity, so T is the capacity with a margin for the backlog; a service that is not yet
-//! saturated, or whose link is the limit, is cut by its quality as in the paper's plant.
-//! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or
-//! the backlog drains by itself; PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed
-//! during the alarm: what a service completes while its backlog lasts is its capacity.
-//! PROBE: back to ALARM with the same cut when quality < 1−m; else up while the ceiling binds,
-//! 10 % a decision, at most 1.2 of what completes, but 1 % near where it last failed, or up by half when it does not bind.
-//! Frozen while another stage (the sentry) refuses what the ceiling would let in, so that less than 0.9 of it is used.
-//! Released when offered stays under 0.8 of the ceiling for three intervals and three seconds, regardless
-//! of quality: a ceiling that does not bind is not what helps.
+//! Raised: `max(K, min(admitted·quality, T))`, K what the service carried before the crowd (completed while
+//! responses were as usual), below which the ceiling falls only in a drain and once the capacity for K is
+//! lost, and T the *drain rate*: completed, less what drains the excess waiting time within a second. A
+//! saturated service completes at its capacity, so T is the capacity with a margin for the backlog; a service
+//! that is not yet saturated, or whose link is the limit, is cut by its quality as in the paper's plant.
+//! ALARM: cut by `clamp(quality/(1−m/4), 0.7, 0.98)`, never below T, and not while responses improve or the
+//! backlog drains by itself; PROBE once quality ≥ 1−m/2, from 0.9 of the most that was completed during the
+//! alarm: what a service completes while its backlog lasts is its capacity. PROBE: back to ALARM with the
+//! same cut when quality < 1−m; else up while the ceiling binds, 10 % a decision, at most 1.2 of what
+//! completes, but 1 % near where it last failed, or up by half when it does not bind. Frozen while another
+//! stage (the sentry) refuses what the ceiling would let in, so that less than 0.9 of it is used. Released
+//! when offered stays under 0.8 of the ceiling for three intervals and three seconds, regardless of quality:
+//! a ceiling that does not bind is not what helps.
 //!
-//! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the floor K, three tenths of what is
-//! completed are let in until responses are as usual or no more ends than goes in; then K. A link that carried K before the crowd
-//! carries it beside a crowd's refusals, but hardly more, so what came before the alarm would stand before every response. How long the
-//! queue takes to go is not known: a part of the answers that clients have given up is sent all the same.
+//! Where delivery is judged, the queue on the link is DRAINED: after the alarm, and when it stands at the
+//! floor K, three tenths of what is completed are let in until responses are as usual or no more ends than
+//! goes in; then K. A link that carried K before the crowd carries it beside a crowd's refusals, but hardly
+//! more, so what came before the alarm would stand before every response. How long the queue takes to go is
+//! not known: a part of the answers that clients have given up is sent all the same.
 //!
-//! Each decision asks for fresh evidence: responses to requests admitted after the previous one. That makes the
-//! loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is. Only one
-//! thing goes ahead of it: when for a second much less came out than went in, capacity itself was lost, and
-//! waiting for the responses of a growing queue would let it grow.
-//! And when two decisions in ALARM at the floor K find the waiting time unmoved although what goes in comes out, what is left
-//! is not a queue but the service's own slowness: REBASE takes the present for the usual, and probing goes on.
-//! Offered here is *wire* offered: what binds a ceiling is arrivals, not people.
+//! Each decision asks for fresh evidence: responses to requests admitted after the previous one. That makes
+//! the loop's pace its own dead time, so it cannot act twice on one backlog however short the interval is.
+//! Only one thing goes ahead of it: when for a second much less came out than went in, capacity itself was
+//! lost, and waiting for the responses of a growing queue would let it grow. And when two decisions in ALARM
+//! at the floor K find the waiting time unmoved although what goes in comes out, what is left is not a queue
+//! but the service's own slowness: REBASE takes the present for the usual, and probing goes on. Offered here
+//! is *wire* offered: what binds a ceiling is arrivals, not people.
 
 use super::{
     Mode, Rule,
@@ -42,10 +43,11 @@ const DRAIN_PATIENCE_S: f64 = 2.0;
 /// The deepest and the shallowest single cut.
 const CUT_DEEPEST: f64 = 0.7;
 const CUT_SHALLOWEST: f64 = 0.98;
-/// While responses waited longer than a second, nothing admitted is in time and the service stays busy anyway:
-/// admission may fall to this part of throughput without losing any.
+/// While responses waited longer than a second, nothing admitted is in time and the service stays busy
+/// anyway: admission may fall to this part of throughput without losing any.
 const DRAIN_LEAST: f64 = 0.3;
-/// A queue this long that does not go is drained: a client that has to connect first meets it two or three times.
+/// A queue this long that does not go is drained: a client that has to connect first meets it two or three
+/// times.
 const STANDING_S: f64 = 0.2;
 /// Time without a completed response after which all clients are taken to leave before theirs has come.
 const STARVED_AFTER: Duration = Duration::from_secs(3);
@@ -69,12 +71,12 @@ const BINDS: f64 = 1.02;
 /// Released below this part of the ceiling, for this long (or three intervals).
 const RELEASE_BELOW: f64 = 0.8;
 const RELEASE_AFTER: Duration = Duration::from_secs(3);
-/// Capacity was lost when what ends falls short of admitted by this part and by four standard deviations of a Poisson count, over
-/// a span that began after the last decision.
+/// Capacity was lost when what ends falls short of admitted by this part and by four standard deviations of a
+/// Poisson count, over a span that began after the last decision.
 const SHORTFALL: f64 = 0.1;
 const SHORTFALL_SIGMAS: f64 = 4.0;
-/// Never below one request a second, nor, once capacity was lost, below a tenth of what was carried: some must pass to
-/// measure by.
+/// Never below one request a second, nor, once capacity was lost, below a tenth of what was carried: some
+/// must pass to measure by.
 const FLOOR_RPS: f64 = 1.0;
 const FLOOR_OF_LOST: f64 = 0.1;
 /// Quality counts as improving when it gained this much since the last decision.
@@ -210,7 +212,8 @@ impl RateLimit {
                 Rule::Rebase
             }
             Mode::Alarm if self.acts && self.is_within(self.floor_rps) && is_standing(measured) => {
-                // Refusals, too, are on their way to clients; where they take more room than answers nothing helps.
+                // Refusals, too, are on their way to clients; where they take more room than answers nothing
+                // helps.
                 self.drain_at_floor(now, measured)
             }
             Mode::Alarm if improves || drains_by_itself(measured) => self.hold(now),
@@ -234,8 +237,8 @@ impl RateLimit {
         self.cut_to(now, measured.completed_rps * CUT_DEEPEST)
     }
 
-    /// Lowers the floor once the rate before the crowd is not carried: no more is let in, less comes out, and the wait is long.
-    /// Work done for clients that have left shows nothing.
+    /// Lowers the floor once the rate before the crowd is not carried: no more is let in, less comes out, and
+    /// the wait is long. Work done for clients that have left shows nothing.
     fn notice_lost_capacity(&mut self, measured: &Measurement) {
         let is_short = measured.completed_rps < (1.0 - SHORTFALL) * self.floor_rps
             && measured.unfinished_rps <= SHORTFALL * measured.entered_rps;
@@ -258,7 +261,8 @@ impl RateLimit {
         self.drain(now, measured)
     }
 
-    /// Whether a link that gets no more than the floor has brought hardly any response to its client for long: all leave before.
+    /// Whether a link that gets no more than the floor has brought hardly any response to its client for
+    /// long: all leave before.
     fn is_starved(&self, now: Instant, measured: &Measurement) -> bool {
         self.acts
             && self.mode == Mode::Alarm
@@ -376,34 +380,37 @@ impl RateLimit {
     }
 }
 
-/// Completion rate of the service, less what works off the waiting time of its fastest responses, or the backlog if that is longer.
+/// Completion rate of the service, less what works off the waiting time of its fastest responses, or the
+/// backlog if that is longer.
 fn drain_rate_rps(measured: &Measurement) -> f64 {
     let part = 1.0 - measured.excess_s.max(backlog_s(measured)) / DRAIN_S;
     measured.completed_rps * part.clamp(DRAIN_LEAST, CUT_SHALLOWEST)
 }
 
-/// How long what went in during the span and has not come out takes to come out (Little's law): where a queue grows quickly, those
-/// that have left it met a shorter one.
+/// How long what went in during the span and has not come out takes to come out (Little's law): where a queue
+/// grows quickly, those that have left it met a shorter one.
 fn backlog_s(measured: &Measurement) -> f64 {
     let grows_rps = measured.entered_rps - measured.completed_rps - measured.unfinished_rps;
     grows_rps.max(0.0) * measured.span_s / measured.completed_rps.max(FLOOR_RPS)
 }
 
-/// Whether much less comes out than goes in. Requests whose clients have left are not missing: they no longer wait.
+/// Whether much less comes out than goes in. Requests whose clients have left are not missing: they no longer
+/// wait.
 fn falls_behind(measured: &Measurement) -> bool {
     let admitted = measured.entered_rps * measured.span_s;
     let missing = admitted - (measured.completed_rps + measured.unfinished_rps) * measured.span_s;
     missing > SHORTFALL * admitted && missing > SHORTFALL_SIGMAS * libm::sqrt(admitted)
 }
 
-/// Whether so much more comes out than goes in that the wait is gone soon: then a deeper cut gains nothing, and the
-/// time it takes to find the way up again is lost.
+/// Whether so much more comes out than goes in that the wait is gone soon: then a deeper cut gains nothing,
+/// and the time it takes to find the way up again is lost.
 fn drains_by_itself(measured: &Measurement) -> bool {
     let spare_rps = measured.completed_rps - measured.entered_rps;
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
 }
 
-/// Whether no more ends than goes in, and not because all that goes in waits: nothing is left of what stood there.
+/// Whether no more ends than goes in, and not because all that goes in waits: nothing is left of what stood
+/// there.
 fn flows_through(measured: &Measurement) -> bool {
     let ended_rps = measured.completed_rps + measured.unfinished_rps;
     ended_rps <= measured.entered_rps && measured.completed_rps >= FLOWS_FROM * measured.entered_rps
@@ -414,7 +421,8 @@ fn brings_nothing(measured: &Measurement) -> bool {
     measured.completed_rps <= SHORTFALL * measured.entered_rps
 }
 
-/// Whether there is a wait that will not be gone soon. Only for a link: a client that leaves an origin leaves its work there.
+/// Whether there is a wait that will not be gone soon. Only for a link: a client that leaves an origin leaves
+/// its work there.
 fn is_standing(measured: &Measurement) -> bool {
     measured.judges_delivery && measured.excess_s >= STANDING_S && !drains_by_itself(measured)
 }

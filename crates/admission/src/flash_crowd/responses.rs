@@ -1,8 +1,8 @@
 //! Counts responses by class and bucket between two drains, without allocating.
 //!
-//! Latencies are in a hash table of fixed size with linear probing, at most five eighths full; rates have a counter for
-//! each bucket. Memory: about 120 kB. Cost of a response: one multiplication and a probe or two. Reading and clearing take
-//! time for the cells in use only.
+//! Latencies are in a hash table of fixed size with linear probing, at most five eighths full; rates have a
+//! counter for each bucket. Memory: about 120 kB. Cost of a response: one multiplication and a probe or two.
+//! Reading and clearing take time for the cells in use only.
 
 use super::sample::{Counted, LatencyCell, RateCell, UNCLASSED};
 use alloc::{boxed::Box, vec, vec::Vec};

@@ -1,8 +1,9 @@
-//! Measurements of a gate for the planner: counts, and how finished responses fared, as counts by class and bucket.
+//! Measurements of a gate for the planner: counts, and how finished responses fared, as counts by class and
+//! bucket.
 //!
 //! A sample's size does not grow with the number of requests. Latencies and rates are distinguished by
-//! [`log_buckets`](flashweir_core::measure::log_buckets), to 1.6 %: a sixth of the smallest margin that is judged, and less in a mean over
-//! many buckets.
+//! [`log_buckets`](flashweir_core::measure::log_buckets), to 1.6 %: a sixth of the smallest margin that is
+//! judged, and less in a mean over many buckets.
 
 use crate::Flow;
 use alloc::vec::Vec;
@@ -21,26 +22,33 @@ pub struct Sample {
     pub flow: Flow,
     /// Attempts: offered less recognised retries (unique offered).
     pub unique_offered: u64,
-    /// Requests that entered what is judged: those admitted, or, where only delivery is judged, responses handed over.
+    /// Requests that entered what is judged: those admitted, or, where only delivery is judged, responses
+    /// handed over.
     pub entered: u64,
-    /// Of these, responses handed over: all of them where only delivery is judged, none where the whole response is.
+    /// Of these, responses handed over: all of them where only delivery is judged, none where the whole
+    /// response is.
     pub handed_over: u64,
     /// Of these, responses that their clients have, whole and without error (completed).
     pub completed: u64,
-    /// Of these, those that ended otherwise: the client left, or something failed. Neither bad nor missing: they say nothing.
+    /// Of these, those that ended otherwise: the client left, or something failed. Neither bad nor missing:
+    /// they say nothing.
     pub unfinished: u64,
     /// Arrivals by hot-spot key (a hash of service and host), the busiest first, at most
     /// [`HOT_SPOT_ENTRIES`](flashweir_core::limits::HOT_SPOT_ENTRIES).
     pub hosts: Vec<HostCount>,
-    /// Boundary between the two counts of [`Counted`]: the gate's [`Plan::evidence_from`](super::Plan::evidence_from).
+    /// Boundary between the two counts of [`Counted`]: the gate's
+    /// [`Plan::evidence_from`](super::Plan::evidence_from).
     pub evidence_from: Instant,
     /// Latencies of responses that finished, by class and bucket, in this order; at most
     /// [`LATENCY_CELLS`](flashweir_core::limits::LATENCY_CELLS) and
-    /// [`LATENCY_CELLS_UNCLASSED`](flashweir_core::limits::LATENCY_CELLS_UNCLASSED). Empty from a gate that knows only rates.
+    /// [`LATENCY_CELLS_UNCLASSED`](flashweir_core::limits::LATENCY_CELLS_UNCLASSED). Empty from a gate that
+    /// knows only rates.
     pub latencies: Vec<LatencyCell>,
-    /// Rates of those large enough to tell, by bucket, at most [`RATE_CELLS`](flashweir_core::limits::RATE_CELLS).
+    /// Rates of those large enough to tell, by bucket, at most
+    /// [`RATE_CELLS`](flashweir_core::limits::RATE_CELLS).
     pub rates: Vec<RateCell>,
-    /// Responses counted without their class because [`LATENCY_CELLS`](flashweir_core::limits::LATENCY_CELLS) were in use.
+    /// Responses counted without their class because [`LATENCY_CELLS`](flashweir_core::limits::LATENCY_CELLS)
+    /// were in use.
     pub responses_unclassed: u64,
 }
 

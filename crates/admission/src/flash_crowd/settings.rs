@@ -28,7 +28,8 @@ pub struct Settings {
     pub gates: usize,
     /// Limit only the hosts the crowd went to, where they can be identified.
     pub hot_spots: bool,
-    /// The plan is recorded but not acted on, so a ceiling cannot be judged by its effect: it stays as raised.
+    /// The plan is recorded but not acted on, so a ceiling cannot be judged by its effect: it stays as
+    /// raised.
     pub shadow: bool,
 }
 
@@ -45,8 +46,8 @@ impl Default for Settings {
     }
 }
 
-/// The operating point learned in quiet times: what the state file keeps, so that a gateway restarted inside a
-/// crowd does not take the crowd for the usual (flaw N-5 in docs/algorithms/news.md).
+/// The operating point learned in quiet times: what the state file keeps, so that a gateway restarted inside
+/// a crowd does not take the crowd for the usual (flaw N-5 in docs/algorithms/news.md).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
     /// People's attempts per second.

@@ -9,8 +9,8 @@ const MEMORY: f64 = 0.5;
 /// Each gate keeps at least this part of an equal share: a gate that was idle can still admit at once.
 const LEAST_OF_EQUAL: f64 = 0.1;
 
-/// Shares in proportion to what each gate was `offered` in the last tick, smoothed with the `previous` shares.
-/// Rounded down, so the sum is at most 1000.
+/// Shares in proportion to what each gate was `offered` in the last tick, smoothed with the `previous`
+/// shares. Rounded down, so the sum is at most 1000.
 pub(super) fn gate_shares_milli(offered: &[u64], previous: &[u32]) -> Vec<u32> {
     let total: u64 = offered.iter().sum();
     if total == 0 {

@@ -1,10 +1,10 @@
 //! One signal of the detector: what it usually is, and how far it strays from that in calm.
 //!
-//! Two things make a signal stray. *Chance*: it is a mean over the few responses that happened to be the fastest tenth,
-//! and its standard error is read from those responses themselves, so it is known at once and shrinks as more arrive.
-//! And *the service*, which is better and worse without any crowd; that is learned in calm, as what the residuals show
-//! beyond chance. A crowd brings many responses: a margin learned from the whole of the noise of quiet times, when there
-//! were few, would hide it.
+//! Two things make a signal stray. *Chance*: it is a mean over the few responses that happened to be the
+//! fastest tenth, and its standard error is read from those responses themselves, so it is known at once and
+//! shrinks as more arrive. And *the service*, which is better and worse without any crowd; that is learned in
+//! calm, as what the residuals show beyond chance. A crowd brings many responses: a margin learned from the
+//! whole of the noise of quiet times, when there were few, would hide it.
 
 use super::window::Fastest;
 use flashweir_core::Duration;
@@ -12,9 +12,11 @@ use flashweir_core::measure::DecayingMean;
 
 /// The margin never exceeds this: beyond it the signal is too noisy to wait for any worse.
 const MARGIN_MAX: f64 = 0.5;
-/// Memory of the noise, as a part of the baseline's: how steady a service is changes sooner than how fast it is.
+/// Memory of the noise, as a part of the baseline's: how steady a service is changes sooner than how fast it
+/// is.
 const NOISE_MEMORY: f64 = 0.1;
-/// The noise is learned over this many intervals at least: a variance of a handful of residuals is itself mostly noise.
+/// The noise is learned over this many intervals at least: a variance of a handful of residuals is itself
+/// mostly noise.
 const NOISE_MEMORY_INTERVALS: f64 = 30.0;
 
 /// Baseline and noise of one signal.
@@ -29,8 +31,8 @@ pub(super) struct Signal {
 }
 
 impl Signal {
-    /// Starts from a `known` baseline, remembered for `memory`; one evaluation each `interval`.
-    /// One that is restored is of another run, perhaps on another machine: the margin begins as wide as it may be.
+    /// Starts from a `known` baseline, remembered for `memory`; one evaluation each `interval`. One that is
+    /// restored is of another run, perhaps on another machine: the margin begins as wide as it may be.
     pub(super) fn new(
         known: Option<f64>,
         memory: Duration,

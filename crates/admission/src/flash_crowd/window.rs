@@ -1,9 +1,9 @@
 //! The measurement window: what arrived and how responses fared lately.
 //!
-//! Counts and responses have separate windows. Counts cover at least a second (or one interval), enough
-//! for a rate. Responses cover the *shortest* recent stretch that holds thirty of them and is an interval
-//! long: the fastest tenth of a longer stretch would still be the responses from before the crowd, and the
-//! alarm would wait for them to leave (separate windows: the paper's own future work). After the ceiling moves, only
+//! Counts and responses have separate windows. Counts cover at least a second (or one interval), enough for a
+//! rate. Responses cover the *shortest* recent stretch that holds thirty of them and is an interval long: the
+//! fastest tenth of a longer stretch would still be the responses from before the crowd, and the alarm would
+//! wait for them to leave (separate windows: the paper's own future work). After the ceiling moves, only
 //! responses whose request was admitted since count: a decision must not be judged by what preceded it.
 
 use super::latency_reference::Score;
@@ -104,7 +104,8 @@ pub(super) struct Measurement {
 pub(super) struct Fastest {
     /// Their mean.
     pub(super) mean: f64,
-    /// How far chance alone moves that mean, as a variance: other responses of the same service would have had another.
+    /// How far chance alone moves that mean, as a variance: other responses of the same service would have
+    /// had another.
     pub(super) chance: f64,
 }
 
@@ -164,7 +165,8 @@ impl Fastest {
         let mean = fastest.mean(|item| f64::from(item.speed));
         let variance = fastest.mean(|item| (f64::from(item.speed) - mean) * (f64::from(item.speed) - mean));
         let least = fastest.items.iter().fold(f64::INFINITY, |least, item| least.min(f64::from(item.speed)));
-        // The asymptotic variance of a mean above a quantile: theirs, and that of the quantile that chose them.
+        // The asymptotic variance of a mean above a quantile: theirs, and that of the quantile that chose
+        // them.
         let of_quantile = (1.0 - FASTEST) * (mean - least) * (mean - least);
         Self { mean, chance: (variance + of_quantile) / fastest.count as f64 }
     }

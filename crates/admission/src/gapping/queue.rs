@@ -36,7 +36,8 @@ impl<T> Queue<T> {
         self.waiting.partition_point(|waiting| waiting.rank <= rank)
     }
 
-    /// Takes a request in. Where the queue is full, the least important and newest request goes, which may be this one.
+    /// Takes a request in. Where the queue is full, the least important and newest request goes, which may be
+    /// this one.
     pub(super) fn push(&mut self, waiting: Waiting<T>) -> Option<Waiting<T>> {
         let place = self.ahead_of(waiting.rank);
         self.waiting.insert(place, waiting);

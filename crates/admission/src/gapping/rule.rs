@@ -14,7 +14,8 @@ pub const ADDITIVE_GAPS: [Duration; SEVERITIES] = [
     Duration::from_millis(250),
     Duration::from_millis(500),
 ];
-/// Requests that may go at once under a rate: one more than none would let every two that come together lose one.
+/// Requests that may go at once under a rate: one more than none would let every two that come together lose
+/// one.
 const BURST_MIN: u64 = 2;
 /// Of a new interarrival time, this part goes into the mean: the last ten or so.
 const INTERARRIVAL_PART: f64 = 0.1;
@@ -81,7 +82,8 @@ impl Spacing {
         }
     }
 
-    /// Whether a request may go now. Nothing is taken, and a percentage is not drawn for: it lets the request be asked about.
+    /// Whether a request may go now. Nothing is taken, and a percentage is not drawn for: it lets the request
+    /// be asked about.
     pub(super) fn has_room(&mut self, now: Instant) -> bool {
         !self.has_order() || self.ready_at(now) <= now
     }
@@ -166,8 +168,8 @@ mod tests {
         f64::from(sent) / 100.0
     }
 
-    /// The paper's arithmetic (§5.3): 20 requests a second with 150 ms more between them are 5 a second; a minimum gap of 150 ms
-    /// makes 6.67 of it.
+    /// The paper's arithmetic (§5.3): 20 requests a second with 150 ms more between them are 5 a second; a
+    /// minimum gap of 150 ms makes 6.67 of it.
     #[test]
     fn the_two_meanings_of_a_gap_differ_as_the_papers_numbers_do() {
         let additive = |severity| sent_per_s(Rule::AdditiveGap(ADDITIVE_GAPS), severity, 0.0, 20);

@@ -9,13 +9,13 @@ use flashweir_core::{Duration, Instant, Rng};
 pub struct Settings {
     /// How a restriction is kept. A rate by default.
     pub rule: Rule,
-    /// Requests that may wait. 32 by default: with more, memory is used for requests that are refused in the end, because the
-    /// waiting time is shorter; 0 refuses at once what does not conform, as the paper does.
+    /// Requests that may wait. 32 by default: with more, memory is used for requests that are refused in the
+    /// end, because the waiting time is shorter; 0 refuses at once what does not conform, as the paper does.
     pub queue_max: usize,
     /// How long a request may wait. A quarter of a second by default: see the module.
     pub wait_max: Duration,
-    /// Under a rate, what is due in this time may go at once, two requests at least. None by default; of use where requests cannot
-    /// wait and come in groups.
+    /// Under a rate, what is due in this time may go at once, two requests at least. None by default; of use
+    /// where requests cannot wait and come in groups.
     pub burst: Duration,
 }
 
@@ -108,7 +108,8 @@ impl<T> Target<T> {
         Self { settings, restriction: None, spacing, queue, counts: Counts::default() }
     }
 
-    /// Sets the restriction of the upstream from now on; none lets everything go. [`next`](Self::next) is to be asked afterwards.
+    /// Sets the restriction of the upstream from now on; none lets everything go. [`next`](Self::next) is to
+    /// be asked afterwards.
     pub fn restrict(&mut self, now: Instant, restriction: Option<Restriction>) {
         if let Some(restriction) = &restriction {
             self.spacing.restrict(now, restriction);
@@ -161,7 +162,8 @@ impl<T> Target<T> {
         !self.is_restricted(rank) || (self.queue.ahead_of(rank) == 0 && self.spacing.ready_at(now) <= now)
     }
 
-    /// A request whose earlier calls were sent already: it goes, and what it takes is taken from those that come.
+    /// A request whose earlier calls were sent already: it goes, and what it takes is taken from those that
+    /// come.
     pub fn arrive_continued(&mut self, now: Instant) {
         self.counts.offered += 1;
         self.counts.sent += 1;
@@ -188,7 +190,8 @@ impl<T> Target<T> {
         Some(self.spacing.ready_at(now).min(late_at))
     }
 
-    /// Takes requests whose callers have given up out of the queue, so that they take no token. O([`Settings::queue_max`]).
+    /// Takes requests whose callers have given up out of the queue, so that they take no token.
+    /// O([`Settings::queue_max`]).
     pub fn withdraw(&mut self, is_gone: impl Fn(&T) -> bool) {
         self.counts.withdrawn += self.queue.remove_where(is_gone) as u64;
     }

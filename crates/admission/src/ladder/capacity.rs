@@ -1,7 +1,8 @@
 //! Completion rate of the origin when it has work all the time.
 //!
-//! The sentry's estimate supposes that its limit is where throughput ends. Feedback keeps requests below that limit, and there the
-//! estimate is too high by as much as the limit is. But while work waits, what is completed *is* the capacity.
+//! The sentry's estimate supposes that its limit is where throughput ends. Feedback keeps requests below that
+//! limit, and there the estimate is too high by as much as the limit is. But while work waits, what is
+//! completed *is* the capacity.
 //!
 //! | | capacity |
 //! |---|---|
@@ -10,20 +11,22 @@
 //! | work waits | mean of what is completed, over the last 10 s of this state at most |
 //! | no work waits, and senders use all that they may | grows by 20 % a second, to 1.2 times what is completed at most |
 //!
-//! The last row is what gives up an estimate that is too low. Its bound is needed because the level is measured by the estimate: one
-//! that grows finds ever less work waiting.
+//! The last row is what gives up an estimate that is too low. Its bound is needed because the level is
+//! measured by the estimate: one that grows finds ever less work waiting.
 
 use flashweir_core::Duration;
 
-/// The time over which the capacity is averaged, at most: at 200 requests a second of exponential work it then varies by 2 %, which
-/// moves the level by 0.03 s. A capacity that really changes is followed by the level meanwhile.
+/// The time over which the capacity is averaged, at most: at 200 requests a second of exponential work it
+/// then varies by 2 %, which moves the level by 0.03 s. A capacity that really changes is followed by the
+/// level meanwhile.
 const AVERAGED_OVER_S: f64 = 10.0;
-/// Weight of the sentry's estimate, and of one that has grown: seconds of measurement. In calm times the sentry's may be several
-/// times too high.
+/// Weight of the sentry's estimate, and of one that has grown: seconds of measurement. In calm times the
+/// sentry's may be several times too high.
 const GUESS_COUNTS_S: f64 = 0.3;
 /// The backlog is gone for moments by chance, for this long only if the estimate is too low.
 const IDLE_FOR: Duration = Duration::from_millis(500);
-/// By how much an estimate grows in a second: an origin that is a quarter faster than estimated is used again after a second.
+/// By how much an estimate grows in a second: an origin that is a quarter faster than estimated is used again
+/// after a second.
 const GROWTH_PER_S: f64 = 0.2;
 /// An estimate does not grow beyond this many times what is completed.
 const BEYOND: f64 = 1.2;

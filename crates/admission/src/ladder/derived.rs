@@ -8,38 +8,43 @@
 //! the least important rank has the first two thirds of the span, or all of it; the others share the rest by importance
 //! ```
 //!
-//! At `base` no server is idle, so nothing is asked for below it. (Not at the sentry's limit: that may be several times as many as the
-//! origin works on at once, and a backlog at the origin makes requests wait as one in the queue does.) Before `base + span`, the sentry
-//! without a ladder would serve the newest first, so discarding begins there; see [`in_order`] for what the sentry does instead. The level
-//! settles midway between abatement and onset, as a rule those of the least important rank: 0.12 s above `base` for a target of 0.7 s.
-//! Lower, and the origin is idle between two refreshes: with onset at 5/10 for 0.8 % of the time in the simulator, with 7/10 for 0.2 %.
+//! At `base` no server is idle, so nothing is asked for below it. (Not at the sentry's limit: that may be
+//! several times as many as the origin works on at once, and a backlog at the origin makes requests wait as
+//! one in the queue does.) Before `base + span`, the sentry without a ladder would serve the newest first, so
+//! discarding begins there; see [`in_order`] for what the sentry does instead. The level settles midway
+//! between abatement and onset, as a rule those of the least important rank: 0.12 s above `base` for a target
+//! of 0.7 s. Lower, and the origin is idle between two refreshes: with onset at 5/10 for 0.8 % of the time in
+//! the simulator, with 7/10 for 0.2 %.
 
 use super::{Rung, Rungs};
 use crate::sentry::{ClassPlan, Plan};
 use flashweir_core::limits::REQUESTS_HELD;
 use flashweir_core::{Duration, Rate};
 
-/// Work that keeps the origin busy, in usual costs: one for each server, and one more each so that none waits for the next request.
+/// Work that keeps the origin busy, in usual costs: one for each server, and one more each so that none waits
+/// for the next request.
 const BASE_COSTS: u64 = 2;
 /// A rank's part is at least this long: a request's own work is often some milliseconds.
 const PART_MIN: Duration = Duration::from_millis(10);
 
-/// The level: microseconds until an origin of this capacity has done the work that is queued and in service. The work is counted in
-/// usual requests, thousandths: one that costs twice the usual counts 2,000. 0 for an unknown capacity.
+/// The level: microseconds until an origin of this capacity has done the work that is queued and in service.
+/// The work is counted in usual requests, thousandths: one that costs twice the usual counts 2,000. 0 for an
+/// unknown capacity.
 #[must_use]
 pub fn level_us(backlog_milli: u64, capacity: Rate) -> u64 {
     let level = (u128::from(backlog_milli) * 1_000_000).checked_div(capacity.as_milli().into());
     level.map_or(0, |level| u64::try_from(level).unwrap_or(u64::MAX))
 }
 
-/// How long requests may wait for the origin before the sentry gives up the oldest, microseconds: half of the shortest target at most.
-/// Known before anything is known of the origin.
+/// How long requests may wait for the origin before the sentry gives up the oldest, microseconds: half of the
+/// shortest target at most. Known before anything is known of the origin.
 #[must_use]
 pub fn wait_us(plan: &Plan) -> u64 {
     plan.classes.iter().map(ClassPlan::span_us).min().unwrap_or(0)
 }
 
-/// The rungs for the ranks of a plan, in microseconds of work; none while the sentry does not know what the origin can do.
+/// The rungs for the ranks of a plan, in microseconds of work; none while the sentry does not know what the
+/// origin can do.
 #[must_use]
 pub fn rungs_of_plan(plan: &Plan) -> Option<Rungs> {
     let base_us = base_us(plan)?;
@@ -62,14 +67,16 @@ pub fn rungs_of_plan(plan: &Plan) -> Option<Rungs> {
     Rungs::new((0..ranks).rev().map(rung).collect()).ok()
 }
 
-/// The sentry's plan while the ladder holds the backlog within `rungs` at an origin of this capacity: requests are served in the order in
-/// which they came, and as many may wait as the ladder lets wait.
+/// The sentry's plan while the ladder holds the backlog within `rungs` at an origin of this capacity:
+/// requests are served in the order in which they came, and as many may wait as the ladder lets wait.
 ///
-/// The sentry serves the newest first once the oldest has waited for half of what it may, because in an overload that is not limited
-/// elsewhere the queue is full at all times and those at its end would never be answered in time. A backlog that feedback holds is short,
-/// and yet it is never empty: once a moment's excess had made one request that old, it and all that came with it would wait below the newer
-/// ones until they are refused, at a level at which all could be answered in time (in the simulator 0.4 to 0.8 % of what is offered). And
-/// where the sentry has learned a high limit it lets hardly any request wait, fewer than chance needs. Discarding bounds the wait instead.
+/// The sentry serves the newest first once the oldest has waited for half of what it may, because in an
+/// overload that is not limited elsewhere the queue is full at all times and those at its end would never be
+/// answered in time. A backlog that feedback holds is short, and yet it is never empty: once a moment's
+/// excess had made one request that old, it and all that came with it would wait below the newer ones until
+/// they are refused, at a level at which all could be answered in time (in the simulator 0.4 to 0.8 % of what
+/// is offered). And where the sentry has learned a high limit it lets hardly any request wait, fewer than
+/// chance needs. Discarding bounds the wait instead.
 #[must_use]
 pub fn in_order(plan: &Plan, rungs: &Rungs, capacity: Rate) -> Plan {
     let mut plan = plan.clone();
@@ -130,7 +137,8 @@ mod tests {
         assert!(rungs_of_plan(&plan(16, 0)).is_some());
     }
 
-    /// Where the ladder discards from 0.37 s of work on, 37 requests of an origin of 100 a second may wait, in their order.
+    /// Where the ladder discards from 0.37 s of work on, 37 requests of an origin of 100 a second may wait,
+    /// in their order.
     #[test]
     fn the_sentry_keeps_the_order_while_the_ladder_holds_the_backlog() {
         let learned = plan(1, 400);

@@ -1,21 +1,22 @@
 //! Rate advertised to senders while nothing is known of the origin but its completion rate.
 //!
-//! The sentry takes seconds to know an origin that it meets in the middle of a crowd, and until then requests pile up: those that came in a
-//! second of 2.25 times the capacity wait for longer than a second, and are refused in the end. So senders are asked for what is completed
-//! as soon as
+//! The sentry takes seconds to know an origin that it meets in the middle of a crowd, and until then requests
+//! pile up: those that came in a second of 2.25 times the capacity wait for longer than a second, and are
+//! refused in the end. So senders are asked for what is completed as soon as
 //!
 //! * the sentry refuses requests, or
 //! * requests take longer and longer ([`Growth`]), and those that wait now will take longer than they may,
 //!
-//! and until neither was so for a second. A backlog that is longer or shorter than half of what may wait corrects the rate.
+//! and until neither was so for a second. A backlog that is longer or shorter than half of what may wait
+//! corrects the rate.
 
 use super::growth::Growth;
 use super::planner::LadderInput;
 use super::{Rung, Rungs, level_us};
 use flashweir_core::{Duration, Instant, Rate};
 
-/// More than what is completed, so that requests go on waiting: the sentry raises its limit only while requests wait. Not much more,
-/// because the node refuses the rest.
+/// More than what is completed, so that requests go on waiting: the sentry raises its limit only while
+/// requests wait. Not much more, because the node refuses the rest.
 const PART_MAX: f64 = 1.05;
 /// Lower bound: completions in the first moments may be far fewer than the origin can do.
 const PART_MIN: f64 = 0.5;
@@ -66,8 +67,8 @@ impl FirstRule {
         self.seen_at.is_some_and(|seen_at| now.saturating_since(seen_at) < KEPT_FOR)
     }
 
-    /// Within which the backlog is to be. Requests may wait for three times as long as they are to: those that came before anything was
-    /// asked can be answered in time yet.
+    /// Within which the backlog is to be. Requests may wait for three times as long as they are to: those
+    /// that came before anything was asked can be answered in time yet.
     pub(super) fn rungs(&self) -> Option<Rungs> {
         let wait_us = self.wait_us;
         Rungs::single(Rung { abatement: wait_us / WAITS_STILL, onset: wait_us / 2, discard: wait_us * 3 / 2 })

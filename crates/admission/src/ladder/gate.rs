@@ -11,7 +11,8 @@ pub enum Scheme {
     DropOnly,
     /// Senders are asked for less; nothing is discarded.
     ThrottleOnly,
-    /// Senders are asked for less from the onset on; from the discard threshold down to the onset requests are discarded.
+    /// Senders are asked for less from the onset on; from the discard threshold down to the onset requests
+    /// are discarded.
     #[default]
     Combined,
 }
@@ -30,7 +31,8 @@ pub struct Orders {
 pub struct LadderGate {
     scheme: Scheme,
     rungs: Rungs,
-    /// Further onset levels, rising: each that is crossed is one more severity level. None: as many as ranks are throttled.
+    /// Further onset levels, rising: each that is crossed is one more severity level. None: as many as ranks
+    /// are throttled.
     severity_onsets: Vec<u64>,
     severity: u8,
     /// One bit for each rank.
@@ -98,7 +100,8 @@ impl LadderGate {
         Orders { discards_from, discards_excess: self.is_discarding_excess() }
     }
 
-    /// Whether a request that its sender should not have sent is to be discarded: while requests wait for the origin.
+    /// Whether a request that its sender should not have sent is to be discarded: while requests wait for the
+    /// origin.
     #[must_use]
     pub fn is_discarding_excess(&self) -> bool {
         self.scheme != Scheme::ThrottleOnly && self.level >= self.rungs.lowest().abatement
@@ -206,8 +209,8 @@ mod tests {
     }
 
     proptest! {
-        /// For every sequence of levels: the throttled ranks are the least important ones, a rank that is discarded is throttled, and
-        /// a flag changes only where its threshold was crossed.
+        /// For every sequence of levels: the throttled ranks are the least important ones, a rank that is
+        /// discarded is throttled, and a flag changes only where its threshold was crossed.
         #[test]
         fn the_flags_keep_the_order_of_importance(levels in proptest::collection::vec(0u64..300, 1..80)) {
             let mut gate = gate(Scheme::Combined);

@@ -1,9 +1,11 @@
-//! Whether a backlog grows because the origin cannot keep up, seen from what comes and what is completed alone.
+//! Whether a backlog grows because the origin cannot keep up, seen from what comes and what is completed
+//! alone.
 //!
-//! A backlog that grows is no proof: before an origin that takes half a second for each request and any number of them at once, it grows
-//! for half a second after each step of the load. The time that requests take does not grow there. That time is measured without
-//! marking any request: it is how long ago as much had arrived as is completed by now. At an origin of capacity C with arrivals of
-//! λ > C it rises by `1 − C / λ` seconds in a second; where the origin keeps up it rises only while its own response time does.
+//! A backlog that grows is no proof: before an origin that takes half a second for each request and any
+//! number of them at once, it grows for half a second after each step of the load. The time that requests
+//! take does not grow there. That time is measured without marking any request: it is how long ago as much
+//! had arrived as is completed by now. At an origin of capacity C with arrivals of λ > C it rises by `1 − C /
+//! λ` seconds in a second; where the origin keeps up it rises only while its own response time does.
 
 use alloc::collections::VecDeque;
 use flashweir_core::limits::LADDER_GROWTH_TICKS;
@@ -13,7 +15,8 @@ use flashweir_core::{Duration, Instant};
 const OVER_MIN: Duration = Duration::from_millis(300);
 /// Completions over which it is judged, thousandths: with fewer, chance decides.
 const DONE_MIN: u64 = 10_000;
-/// It grows where requests take longer by this part of the time that passes: arrivals of 1.25 times the capacity.
+/// It grows where requests take longer by this part of the time that passes: arrivals of 1.25 times the
+/// capacity.
 const RISE_MIN: f64 = 0.2;
 
 /// Arrivals and completions of the last seconds.
@@ -31,7 +34,8 @@ struct Tick {
     at: Instant,
     arrived: u64,
     done: u64,
-    /// How long the work that is completed now has taken, seconds; none where none is, or where it arrived before all that is remembered.
+    /// How long the work that is completed now has taken, seconds; none where none is, or where it arrived
+    /// before all that is remembered.
     taken_s: Option<f64>,
 }
 
@@ -96,7 +100,8 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Seconds in which it is said to grow, of an origin that completes `done` of each tick, given what arrived up to each.
+    /// Seconds in which it is said to grow, of an origin that completes `done` of each tick, given what
+    /// arrived up to each.
     fn growing(arrivals_per_tick: impl Fn(usize) -> u64, done: impl Fn(usize, &[u64]) -> u64) -> Vec<usize> {
         let (mut growth, mut arrived, mut completed) = (Growth::default(), alloc::vec![0], 0);
         let mut ticks = Vec::new();

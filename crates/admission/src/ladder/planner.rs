@@ -9,21 +9,25 @@ use flashweir_core::{Duration, Instant, Rate};
 /// Measurements of the node since the last plan.
 #[derive(Clone, Debug, Default)]
 pub struct LadderInput {
-    /// Work queued and in service now, in usual requests, thousandths: one that costs twice the usual counts 2,000.
+    /// Work queued and in service now, in usual requests, thousandths: one that costs twice the usual counts
+    /// 2,000.
     pub backlog_milli: u64,
     /// The thresholds by the sentry's present plan; none while it does not know the origin.
     pub rungs: Option<Rungs>,
-    /// Requests per second that the origin can complete, as the sentry takes it; the ladder's own estimate replaces it.
+    /// Requests per second that the origin can complete, as the sentry takes it; the ladder's own estimate
+    /// replaces it.
     pub capacity_rps: f64,
     /// Requests that arrived, by rank.
     pub arrived: [u64; CLASSES],
     /// Work that the origin completed, in the same unit as the backlog.
     pub completed_milli: u64,
-    /// Requests waited for the origin, or were refused because of it, since the last plan: what was completed is what it can do.
+    /// Requests waited for the origin, or were refused because of it, since the last plan: what was completed
+    /// is what it can do.
     pub is_short: bool,
     /// How long requests may wait for the origin, microseconds: see [`wait_us`](super::wait_us).
     pub wait_us: u64,
-    /// The sentry has refused requests since the last plan: there is more work than may wait, even if the estimated level is low.
+    /// The sentry has refused requests since the last plan: there is more work than may wait, even if the
+    /// estimated level is low.
     pub is_refusing: bool,
 }
 
@@ -32,9 +36,11 @@ pub struct LadderInput {
 pub struct LadderPlan {
     /// The thresholds for the gates; none where nothing is to be throttled or discarded.
     pub rungs: Option<Rungs>,
-    /// The thresholds within which the backlog is held by what is asked, for [`in_order`](super::in_order); none where nothing is asked.
+    /// The thresholds within which the backlog is held by what is asked, for [`in_order`](super::in_order);
+    /// none where nothing is asked.
     pub holds: Option<Rungs>,
-    /// Rate advertised to senders: the first rank that it limits, and the rate of all limited ranks together; none without overload.
+    /// Rate advertised to senders: the first rank that it limits, and the rate of all limited ranks together;
+    /// none without overload.
     pub asks: Option<(u8, Rate)>,
     /// Onset levels crossed.
     pub severity: u8,
@@ -66,7 +72,8 @@ pub struct Explanation {
 pub enum Rule {
     /// Nothing is known of the origin.
     Unknown,
-    /// Nothing is known of the origin yet but that more comes than it completes: about what it completes is asked for.
+    /// Nothing is known of the origin yet but that more comes than it completes: about what it completes is
+    /// asked for.
     First,
     /// No onset was crossed: nothing is asked.
     Quiet,
@@ -94,11 +101,13 @@ pub struct LadderPlanner {
     first: FirstRule,
 }
 
-/// The time in which a level that is off its reference comes back to it by two thirds (T_d in ALGORITHMS §5.1, which has 2 s). Chosen
-/// by the simulator (`sim/tests/sim/senders`, seeds 1 to 8): with 1.1 s and less the rate of a second is outside ± 10 % more often than it
-/// may be where senders join and leave, and with 1.3 s the backlog strays so far that in one cold start of eight more than 1 % is refused.
+/// The time in which a level that is off its reference comes back to it by two thirds (T_d in ALGORITHMS
+/// §5.1, which has 2 s). Chosen by the simulator (`sim/tests/sim/senders`, seeds 1 to 8): with 1.1 s and less
+/// the rate of a second is outside ± 10 % more often than it may be where senders join and leave, and with
+/// 1.3 s the backlog strays so far that in one cold start of eight more than 1 % is refused.
 const SETTLING_S: f64 = 1.2;
-/// The least that is asked for, as a part of the capacity: a stream of requests whose responses say what is true by now.
+/// The least that is asked for, as a part of the capacity: a stream of requests whose responses say what is
+/// true by now.
 const PART_MIN: f64 = 0.01;
 /// A limit of which less than this is used decides nothing.
 const BINDS_FROM: f64 = 0.9;
@@ -166,7 +175,8 @@ impl LadderPlanner {
         self.planned(Some(rungs), rule, reference_us)
     }
 
-    /// Rate advertised before there are thresholds: the more important ranks that fit into the completion rate are not limited.
+    /// Rate advertised before there are thresholds: the more important ranks that fit into the completion
+    /// rate are not limited.
     fn first_asks(&self, now: Instant) -> Option<(u8, Rate)> {
         let completed_rps = self.capacity.rps();
         if !self.first.is_overloaded(now) || completed_rps <= 0.0 {
@@ -180,8 +190,8 @@ impl LadderPlanner {
         Some((from_rank, Rate::from_per_second(rate_rps)))
     }
 
-    /// The rungs, once the sentry has known the origin for long enough that its numbers are not those of its first requests. Numbers
-    /// that it forgets during an experiment stay as they were.
+    /// The rungs, once the sentry has known the origin for long enough that its numbers are not those of its
+    /// first requests. Numbers that it forgets during an experiment stay as they were.
     fn known_rungs(&mut self, now: Instant, input: &LadderInput) -> Option<Rungs> {
         if let Some(rungs) = input.rungs.clone().filter(|_| input.capacity_rps > 0.0) {
             self.rungs = Some(rungs);
@@ -215,8 +225,9 @@ impl LadderPlanner {
         let Some((from_rank, rate)) = self.asks else {
             let is_known = self.capacity.rps() > 0.0 || input.capacity_rps <= 0.0;
             if input.is_short && is_known {
-                // The sentry's estimate may be several times too high below its limit: by that one the level of a backlog would stay
-                // below every onset. A lower one than what was counted in a few moments is the better one.
+                // The sentry's estimate may be several times too high below its limit: by that one the level
+                // of a backlog would stay below every onset. A lower one than what was counted in a few
+                // moments is the better one.
                 self.capacity.observe(&Seen { span_s, completed_rps, is_busy: true, binds: false });
                 if input.capacity_rps < self.capacity.rps() {
                     self.capacity.guess(input.capacity_rps);
@@ -296,9 +307,9 @@ mod tests {
     const RUNG: Rung = Rung { abatement: 20_000, onset: 320_000, discard: 560_000 };
     const REFERENCE_US: f64 = 170_000.0;
 
-    /// Simulates an origin of 100 requests a second without chance, and senders that keep to the rate 200 ms late. `offered_rps` is
-    /// the rate offered in each tick, of which `important_rps` is rank 0; counted completions are off by the factor `error`. Returns the
-    /// rate asked for and the level, each 100 ms.
+    /// Simulates an origin of 100 requests a second without chance, and senders that keep to the rate 200 ms
+    /// late. `offered_rps` is the rate offered in each tick, of which `important_rps` is rank 0; counted
+    /// completions are off by the factor `error`. Returns the rate asked for and the level, each 100 ms.
     fn loop_of(
         offered_rps: impl Fn(usize) -> f64,
         important_rps: f64,
@@ -434,7 +445,8 @@ mod tests {
         assert_eq!((asks[0], asks[21]), (None, Some((0, Rate::from_per_second(1.0)))));
     }
     /// Goal: an origin of which nothing is known is asked about before the sentry refuses, once requests wait for longer than they may, and
-    /// not before. Method: 100 completions a second; from the second second on 225 arrive, and none is refused.
+    /// not before. Method: 100 completions a second; from the second second on 225 arrive, and none is
+    /// refused.
     #[test]
     fn a_backlog_that_grows_is_asked_about_before_anything_is_refused() {
         let mut planner = LadderPlanner::new();

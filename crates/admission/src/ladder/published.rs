@@ -1,13 +1,15 @@
 //! The paper's settings (Iyer, Tewari and Kant §4 and §5), for experiments: queue lengths, polled.
 //!
-//! Onset and discard thresholds are the paper's. It never names an abatement threshold; half the onset is ours (ALGORITHMS §5.1).
+//! Onset and discard thresholds are the paper's. It never names an abatement threshold; half the onset is
+//! ours (ALGORITHMS §5.1).
 
 use super::{LadderGate, Rung, Rungs, Scheme};
 use flashweir_core::Duration;
 
 /// How often the paper's tool could read the queue length (§3.3).
 pub const PUBLISHED_POLL: Duration = Duration::from_secs(1);
-/// Onset levels of the four severities that ALGORITHMS §5.6 gives a server with 256 waiting places; the paper uses one at a time.
+/// Onset levels of the four severities that ALGORITHMS §5.6 gives a server with 256 waiting places; the paper
+/// uses one at a time.
 pub const SEVERITY_ONSETS: [u64; 4] = [80, 120, 160, 200];
 /// A threshold that no queue reaches, where a scheme does not use it.
 const NEVER: u64 = u64::MAX;

@@ -54,7 +54,8 @@ impl Rungs {
     /// By rank, the most important first.
     ///
     /// # Errors
-    /// Thresholds out of order: A < O < D of each rank, and A of a rank above D of the next less important one.
+    /// Thresholds out of order: A < O < D of each rank, and A of a rank above D of the next less important
+    /// one.
     pub fn new(rungs: Vec<Rung>) -> Result<Self, RungsError> {
         if !(1..=CLASSES).contains(&rungs.len()) {
             return Err(RungsError::Count { count: rungs.len() });

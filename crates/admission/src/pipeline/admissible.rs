@@ -5,9 +5,9 @@
 //!                                                             what is offered where it does not)
 //! ```
 //!
-//! The ranks of a service fill its part from the most important down, so rank r can use what ranks 0…r are offered, as far as
-//! it fits. The kernel's gate, an upstream node and a waiting room get this rate, each with its own headroom; no other
-//! place derives it.
+//! The ranks of a service fill its part from the most important down, so rank r can use what ranks 0…r are
+//! offered, as far as it fits. The kernel's gate, an upstream node and a waiting room get this rate, each
+//! with its own headroom; no other place derives it.
 
 use super::StageName;
 use crate::flash_crowd::{self, Limit};
@@ -43,8 +43,9 @@ impl ServiceDemand {
     }
 }
 
-/// The admissible rate under the plans in force; none while no stage refuses anything. A stage in shadow counts only
-/// `with_shadow`. A ceiling on hot spots counts as none: who asks for less than a request does not know the host.
+/// The admissible rate under the plans in force; none while no stage refuses anything. A stage in shadow
+/// counts only `with_shadow`. A ceiling on hot spots counts as none: who asks for less than a request does
+/// not know the host.
 #[must_use]
 pub fn admissible_rate(
     news: &flash_crowd::Plan,
@@ -138,8 +139,8 @@ mod tests {
     }
 
     proptest! {
-        /// The ranks add up to the total for every measurement, and an important rank gets all it asks for before a less
-        /// important one of the same service gets anything more than is left.
+        /// The ranks add up to the total for every measurement, and an important rank gets all it asks for
+        /// before a less important one of the same service gets anything more than is left.
         #[test]
         fn the_ranks_add_up(offered in proptest::array::uniform4(0.0f64..1e6), capacity_rps in 0.1f64..1e6, news in 0.1f64..1e6) {
             let mut service = ServiceDemand { refused_rps: 1.0, capacity_rps, ..ServiceDemand::default() };

@@ -1,15 +1,17 @@
-//! The two stages of a service for overload control from node to node: the ladder obeys what was decided for the nodes in front of
-//! this one, gapping what the service's upstream asked for. Neither decides: see [`ladder`](crate::ladder) and [`gapping`](crate::gapping).
+//! The two stages of a service for overload control from node to node: the ladder obeys what was decided for
+//! the nodes in front of this one, gapping what the service's upstream asked for. Neither decides: see
+//! [`ladder`](crate::ladder) and [`gapping`](crate::gapping).
 //!
-//! Neither has a queue here: requests wait in the sentry's. A request that has waited there was judged by the ladder when it
-//! came; its upstream's limit is asked about again, because the token was not taken meanwhile.
+//! Neither has a queue here: requests wait in the sentry's. A request that has waited there was judged by the
+//! ladder when it came; its upstream's limit is asked about again, because the token was not taken meanwhile.
 
 use crate::gapping::{Restriction, Settings, Target};
 use crate::ladder::Orders;
 use crate::retry_after::AT_A_BOUND;
 use flashweir_core::{Duration, Instant, Reason, Rng, Shed};
 
-/// A worker handles what has come in the meantime in one go; what is due in this time may go together, or its tokens are lost.
+/// A worker handles what has come in the meantime in one go; what is due in this time may go together, or its
+/// tokens are lost.
 const BURST: Duration = Duration::from_millis(20);
 
 /// Both stages of one service at one worker.

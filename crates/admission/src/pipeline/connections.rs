@@ -1,5 +1,5 @@
-//! The pipeline before the TCP stack, as a router has it: connections pass one stage, the flash crowd's, and no permit
-//! follows them. Whether one has completed is seen from outside.
+//! The pipeline before the TCP stack, as a router has it: connections pass one stage, the flash crowd's, and
+//! no permit follows them. Whether one has completed is seen from outside.
 
 use super::ledger::FlowMark;
 use super::{Ledger, RefusedAttempts, StageName};
@@ -64,7 +64,8 @@ impl ConnectionPipeline {
         self.flash_crowd.observe_response(response);
     }
 
-    /// A response on a connection that came at `started` had this rate; what its latency should be is not known here.
+    /// A response on a connection that came at `started` had this rate; what its latency should be is not
+    /// known here.
     pub fn observe_rate(&mut self, started: Instant, rate_bytes_per_s: f32) {
         self.flash_crowd.observe_rate(started, rate_bytes_per_s);
     }

@@ -1,8 +1,10 @@
-//! Requests that a copy in the gateway answers: they are in the gateway, and no stage that guards the origin hears of them.
+//! Requests that a copy in the gateway answers: they are in the gateway, and no stage that guards the origin
+//! hears of them.
 //!
-//! Such a request takes a place in the gateway (stage `bounds`) for as long as its answer is being handed over, and nothing else: no
-//! slot at the origin, no token, no share of its client's time there. It is no part of any stage's flow either, so that no limit is
-//! learned from it. The shell counts it as offered, admitted and completed.
+//! Such a request takes a place in the gateway (stage `bounds`) for as long as its answer is being handed
+//! over, and nothing else: no slot at the origin, no token, no share of its client's time there. It is no
+//! part of any stage's flow either, so that no limit is learned from it. The shell counts it as offered,
+//! admitted and completed.
 
 use super::{AdmissionRequest, Pipeline};
 use crate::sentry::Position;
@@ -17,8 +19,8 @@ pub struct CopyPermit {
 }
 
 impl<T> Pipeline<T> {
-    /// Takes a place for a request that a copy can answer; none where the door is closed to it or the gateway is full, which
-    /// [`arrive`](Self::arrive) then charges to the stage `bounds`. O(1).
+    /// Takes a place for a request that a copy can answer; none where the door is closed to it or the gateway
+    /// is full, which [`arrive`](Self::arrive) then charges to the stage `bounds`. O(1).
     pub fn admit_copy(&mut self, now: Instant, request: &AdmissionRequest) -> Option<CopyPermit> {
         self.stages.bounds.check(request, Position::Usual).ok()?;
         let is_retry = self.attempts.is_retry(now, request.person_key);

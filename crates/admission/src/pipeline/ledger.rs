@@ -3,8 +3,8 @@
 use super::StageName;
 use crate::Flow;
 
-/// Counts since the pipeline was made. Offered are the admitted but for `again`, the refused, those who left and those who wait
-/// (of whom those do not count who ask again).
+/// Counts since the pipeline was made. Offered are the admitted but for `again`, the refused, those who left
+/// and those who wait (of whom those do not count who ask again).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Requests that arrived at the door (offered).
@@ -13,7 +13,8 @@ pub struct Ledger {
     pub unique_offered: u64,
     /// Requests that all stages let in (admitted).
     pub admitted: u64,
-    /// Of these, requests that had been counted before, and those that no client sent ([`Asking`](super::Asking)).
+    /// Of these, requests that had been counted before, and those that no client sent
+    /// ([`Asking`](super::Asking)).
     pub again: u64,
     /// Requests refused, by the stage that is charged.
     pub refused: [u64; StageName::COUNT],

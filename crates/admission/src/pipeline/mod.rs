@@ -1,4 +1,5 @@
-//! The only place where controllers meet: the stages of one worker, in one order, and the permits they give together.
+//! The only place where controllers meet: the stages of one worker, in one order, and the permits they give
+//! together.
 //!
 //! ```text
 //! arrive ─► bounds ─► flash crowd ─► ladder ─► gapping ─► sentry ─► upstream ─► Permit ─► end_at_origin ─► finish
@@ -7,30 +8,32 @@
 //!          Refusal, charged to exactly one stage
 //! ```
 //!
-//! *Two phases.* A check takes nothing; only when every stage passes does each take its share. Two things are shared by
-//! workers and therefore reserved by the check, inside their stages, and cancelled when a later stage refuses: slots at the
-//! origin and places in the gateway. A request that waits holds its place in the gateway, for it is there, and nothing else:
-//! when its turn comes every stage is asked again, because a ceiling may have closed meanwhile.
+//! *Two phases.* A check takes nothing; only when every stage passes does each take its share. Two things are
+//! shared by workers and therefore reserved by the check, inside their stages, and cancelled when a later
+//! stage refuses: slots at the origin and places in the gateway. A request that waits holds its place in the
+//! gateway, for it is there, and nothing else: when its turn comes every stage is asked again, because a
+//! ceiling may have closed meanwhile.
 //!
-//! *One permit* carries all shares. The share at the origin may end before the request does (`Permit::take_origin_share`),
-//! and pause while a client is waited for. Both end exactly once, with an [`Outcome`]; the shell sees to it that what is
-//! dropped ends as [`Outcome::Abandoned`].
+//! *One permit* carries all shares. The share at the origin may end before the request does
+//! (`Permit::take_origin_share`), and pause while a client is waited for. Both end exactly once, with an
+//! [`Outcome`]; the shell sees to it that what is dropped ends as [`Outcome::Abandoned`].
 //!
-//! *Demand* is counted once, at the door, before any decision: offered, and offered without recognised retries
-//! (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's sample gets its flow. A
-//! request that is asked again, or that the shell sends for itself, is neither demand nor charged ([`Asking`]); admitted, it takes its
-//! shares like others.
+//! *Demand* is counted once, at the door, before any decision: offered, and offered without recognised
+//! retries (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's
+//! sample gets its flow. A request that is asked again, or that the shell sends for itself, is neither demand
+//! nor charged ([`Asking`]); admitted, it takes its shares like others.
 //!
-//! *Clients' shares* are asked once, before the stages, and give a request its position in its class: `shares` by what each client's
-//! requests took at the origin, [`fairness`](crate::fairness) by what clients that behave alike are offered together.
+//! *Clients' shares* are asked once, before the stages, and give a request its position in its class:
+//! `shares` by what each client's requests took at the origin, [`fairness`](crate::fairness) by what clients
+//! that behave alike are offered together.
 //!
-//! *Shadow.* Any stage may be in shadow: its opinion is recorded with the admission and does not bind. A *candidate* is a
-//! second policy of a stage that has a planner (`flash_crowd::candidate`, `sentry::candidate`), asked beside the live one, which
-//! binds no request either.
+//! *Shadow.* Any stage may be in shadow: its opinion is recorded with the admission and does not bind. A
+//! *candidate* is a second policy of a stage that has a planner (`flash_crowd::candidate`,
+//! `sentry::candidate`), asked beside the live one, which binds no request either.
 //!
-//! *Services* come and go with the configuration. One that is retired takes no requests and keeps its stages until its last
-//! request has ended, so a reload loses nothing. A service that has gone answers one question still: which other worker waits
-//! for the slot that its last request gave back.
+//! *Services* come and go with the configuration. One that is retired takes no requests and keeps its stages
+//! until its last request has ended, so a reload loses nothing. A service that has gone answers one question
+//! still: which other worker waits for the slot that its last request gave back.
 //!
 //! A new controller is one folder and its lines in `order`, with its entry of [`StageName`]. Cost: see
 //! `benches/decisions`; no allocation but what queues grow by, integers only.
@@ -173,7 +176,8 @@ impl<T> Pipeline<T> {
         key
     }
 
-    /// Forgets the service once its last request has ended. The caller has no further request for it: one would be decided as before.
+    /// Forgets the service once its last request has ended. The caller has no further request for it: one
+    /// would be decided as before.
     pub fn retire_service(&mut self, key: ServiceKey) {
         if let Some(service) = self.service_mut(key) {
             service.is_retired = true;
@@ -188,7 +192,8 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// Another policy to compare with the service's, or none; what the one before it was comparing is forgotten.
+    /// Another policy to compare with the service's, or none; what the one before it was comparing is
+    /// forgotten.
     pub fn set_candidate(&mut self, key: ServiceKey, candidate: Option<CandidateGate>) {
         if let Some(service) = self.service_mut(key) {
             service.set_candidate(candidate);
@@ -200,8 +205,8 @@ impl<T> Pipeline<T> {
         self.stages.flash_crowd.apply(now, plan);
     }
 
-    /// Another policy to compare with that of the flash-crowd stage, with its plan in force, or none. Measurements
-    /// of an earlier candidate are discarded.
+    /// Another policy to compare with that of the flash-crowd stage, with its plan in force, or none.
+    /// Measurements of an earlier candidate are discarded.
     pub fn set_flash_crowd_candidate(&mut self, now: Instant, plan: Option<&flash_crowd::Plan>) {
         self.stages.flash_crowd.set_candidate(self.worker, now, plan);
         self.flash_crowd_candidate_mark.advance(&self.ledger, StageName::FlashCrowd);
@@ -233,7 +238,8 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// A class's place in the order of importance, 0 the first, by the sentry's plan in force; none where there is no sentry.
+    /// A class's place in the order of importance, 0 the first, by the sentry's plan in force; none where
+    /// there is no sentry.
     #[must_use]
     pub fn rank(&self, key: ServiceKey, class: u8) -> Option<u8> {
         self.sentry(key).map(|gate| gate.rank(class))
@@ -246,15 +252,16 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// Factor by which the responses of a service may take longer than usual under its target in force. Their measured times
-    /// are to be divided by it, so that the other stages' references hold: a slower answer that was planned is no worse.
+    /// Factor by which the responses of a service may take longer than usual under its target in force. Their
+    /// measured times are to be divided by it, so that the other stages' references hold: a slower answer
+    /// that was planned is no worse.
     #[must_use]
     pub fn target_stretch(&self, key: ServiceKey) -> f32 {
         self.sentry(key).map_or(1.0, SentryGate::target_stretch)
     }
 
-    /// Which part of a response's time the flash-crowd stage is to judge for this service. The origin's part is the sentry's
-    /// where there is one that acts; the published rules judge the whole.
+    /// Which part of a response's time the flash-crowd stage is to judge for this service. The origin's part
+    /// is the sentry's where there is one that acts; the published rules judge the whole.
     #[must_use]
     pub fn judged(&self, key: ServiceKey) -> Judged {
         let sentry = self.service(key).and_then(|service| service.sentry.as_ref());
@@ -318,7 +325,8 @@ impl<T> Pipeline<T> {
         self.sentry(key)?.next_wake()
     }
 
-    /// Another worker that may have a request for the room that this service has, once [`next`](Self::next) has none here.
+    /// Another worker that may have a request for the room that this service has, once [`next`](Self::next)
+    /// has none here.
     #[must_use]
     pub fn who_waits(&self, key: ServiceKey) -> Option<usize> {
         let service = self.services.get(key.place as usize).filter(|service| service.key == key)?;
@@ -374,7 +382,8 @@ impl<T> Pipeline<T> {
         self.sentry(request.service).map_or(0, |gate| gate.cost_us(&request.for_sentry()))
     }
 
-    /// Why the request that arrived last comes after the others of its class, if fairness found it over its share.
+    /// Why the request that arrived last comes after the others of its class, if fairness found it over its
+    /// share.
     #[must_use]
     pub fn demoted(&self) -> Option<Cause> {
         self.demoted
@@ -386,12 +395,14 @@ impl<T> Pipeline<T> {
         self.was_person
     }
 
-    /// A request is answered without the stages: it is evidence of a person all the same. Whether its client behaves like one.
+    /// A request is answered without the stages: it is evidence of a person all the same. Whether its client
+    /// behaves like one.
     pub fn observe_conduct(&self, now: Instant, signs: &RequestSigns) -> bool {
         signs.person_key != 0 && self.evidence.observe(now, signs.person_key, signs.conduct).is_person
     }
 
-    /// Whether a service is short, for all or for those who come last: only then are the values of a request's signs looked at.
+    /// Whether a service is short, for all or for those who come last: only then are the values of a
+    /// request's signs looked at.
     #[must_use]
     pub fn compares_clients(&self, now: Instant, key: ServiceKey) -> bool {
         self.service(key).is_some_and(|service| service.is_short(now))

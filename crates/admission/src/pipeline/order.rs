@@ -1,4 +1,5 @@
-//! The stages, what each guards, and their order: checks, commits and ends. The only file that names them one after the other.
+//! The stages, what each guards, and their order: checks, commits and ends. The only file that names them one
+//! after the other.
 
 use super::bounds::Bounds;
 use super::request::{CandidateKey, SlotShare, Waiter};
@@ -32,7 +33,8 @@ pub enum StageName {
     Upstream,
 }
 
-/// Resource that a stage protects from overload. The stage judges only the part of a response's time that this resource takes.
+/// Resource that a stage protects from overload. The stage judges only the part of a response's time that
+/// this resource takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
     /// Memory, descriptors and processor of the gateway.
@@ -221,9 +223,9 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// The next request of a service that waits no longer, if there is one. To be asked until there is none, and then
-    /// [`who_waits`](Self::who_waits): after every end, pause or plan, at [`next_wake`](Self::next_wake), and when another
-    /// worker says so. Cost as of [`arrive`](Self::arrive).
+    /// The next request of a service that waits no longer, if there is one. To be asked until there is none,
+    /// and then [`who_waits`](Self::who_waits): after every end, pause or plan, at
+    /// [`next_wake`](Self::next_wake), and when another worker says so. Cost as of [`arrive`](Self::arrive).
     pub fn next(&mut self, now: Instant, key: ServiceKey) -> Option<Released<T>> {
         let turn = self.service_mut(key)?.sentry.as_mut()?.gate.next_turn(now)?;
         let released = match turn {
@@ -309,8 +311,8 @@ impl<T> Pipeline<T> {
         };
     }
 
-    /// A request is over. Its share at the origin ends with it, unless it has been taken. If it completed, its response is on
-    /// its way to the client, which [`deliver`](Self::deliver) ends.
+    /// A request is over. Its share at the origin ends with it, unless it has been taken. If it completed,
+    /// its response is on its way to the client, which [`deliver`](Self::deliver) ends.
     pub fn finish(&mut self, now: Instant, permit: Permit, outcome: Outcome) -> Option<Delivery> {
         let key = permit.service;
         if let Some(share) = permit.origin {
@@ -332,8 +334,8 @@ impl<T> Pipeline<T> {
         is_completed.then_some(Delivery(()))
     }
 
-    /// A response is no longer on its way: its client `has_all` of it, or is known not to get it. A shell that cannot know says
-    /// at once that it has.
+    /// A response is no longer on its way: its client `has_all` of it, or is known not to get it. A shell
+    /// that cannot know says at once that it has.
     pub fn deliver(&mut self, delivery: Delivery, has_all: bool) {
         let Delivery(()) = delivery;
         match has_all {
@@ -429,7 +431,8 @@ impl<T> Pipeline<T> {
         Permit { service: key, origin }
     }
 
-    /// Where the request comes among those of its class while its service is short, and why fairness has it come last, if so.
+    /// Where the request comes among those of its class while its service is short, and why fairness has it
+    /// come last, if so.
     fn position(&mut self, now: Instant, request: &AdmissionRequest) -> (Position, Option<Cause>) {
         let is_hot =
             self.stages.flash_crowd.is_hot(request.host_key) && !self.stages.flash_crowd_options.is_shadow;
@@ -450,8 +453,9 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// Whether a request that has to wait would be answered too late for its caller: see [`SentryGate::shortest_wait`]. A request that
-    /// need not wait is sent regardless of the usual time of the origin, so that a wrong estimate cannot refuse all requests for good.
+    /// Whether a request that has to wait would be answered too late for its caller: see
+    /// [`SentryGate::shortest_wait`]. A request that need not wait is sent regardless of the usual time of
+    /// the origin, so that a wrong estimate cannot refuse all requests for good.
     ///
     /// [`SentryGate::shortest_wait`]: crate::sentry::SentryGate::shortest_wait
     fn would_be_late(&self, now: Instant, request: &AdmissionRequest, position: Position) -> bool {
@@ -468,7 +472,8 @@ impl<T> Pipeline<T> {
         self.sentry(request.service).is_some_and(|gate| gate.is_crowded(request.class))
     }
 
-    /// Many requests wait, or one is refused. That of a client over its share says only that others come first.
+    /// Many requests wait, or one is refused. That of a client over its share says only that others come
+    /// first.
     fn is_short_at(&mut self, now: Instant, request: &AdmissionRequest, position: Position) {
         let says_so = position < Position::OverShare && request.is_counted();
         let service = self.service_mut(request.service).filter(|_| says_so);
@@ -503,7 +508,8 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// A request that waited has a slot: the other stages are asked again, for a ceiling may have closed meanwhile.
+    /// A request that waited has a slot: the other stages are asked again, for a ceiling may have closed
+    /// meanwhile.
     fn take_turn(&mut self, now: Instant, waiter: Waiter<T>, slot: Slot) -> Released<T> {
         if waiter.request.is_late(now) {
             // Its turn came before the shell noticed.

@@ -1,13 +1,15 @@
 //! Folds a person's retries into one attempt: *unique offered*.
 //!
 //! A refused person comes back, and a crowd of refused people would look ever larger to NEWS's condition (2).
-//! So each refusal is remembered for 64 s under a hash of who asked for what; an arrival found here is a retry
-//! and does not count as unique. People behind one address with the same browser asking for the same page are
-//! one person to this table: it undercounts them while they are being refused, which can only make the
-//! detector slower to raise a second alarm, never eager. The ceiling's release therefore looks at *offered*.
+//! So each refusal is remembered for 64 s under a hash of who asked for what; an arrival found here is a
+//! retry and does not count as unique. People behind one address with the same browser asking for the same
+//! page are one person to this table: it undercounts them while they are being refused, which can only make
+//! the detector slower to raise a second alarm, never eager. The ceiling's release therefore looks at
+//! *offered*.
 //!
-//! One table for all workers, since a retry arrives on any of them: words of 44 bits of the hash and 20 bits of
-//! time, relaxed atomics, two places per key, the older is replaced. A lost race loses one memory of one refusal.
+//! One table for all workers, since a retry arrives on any of them: words of 44 bits of the hash and 20 bits
+//! of time, relaxed atomics, two places per key, the older is replaced. A lost race loses one memory of one
+//! refusal.
 //! Cost: two loads, or one store; 512 KiB in all; wrong recognition of a stranger: 2 · 2^-44 each.
 
 use alloc::boxed::Box;

@@ -45,7 +45,8 @@ pub struct AdmissionRequest {
     pub host_key: u64,
     /// A hash of client and target: recognises a retry.
     pub person_key: u64,
-    /// The node that sent it was given a share of the origin and sends more than that: while requests wait, it is discarded first.
+    /// The node that sent it was given a share of the origin and sends more than that: while requests wait,
+    /// it is discarded first.
     pub is_beyond_sender_share: bool,
     /// From then on its caller cannot use an answer, where it says so.
     pub deadline: Option<Instant>,
@@ -108,7 +109,8 @@ pub struct Refusal {
     pub sentry: Option<SentryFigures>,
     /// The candidate policy's opinion of the same request.
     pub candidate: Option<CandidateOpinion>,
-    /// Why it came after the others, where its client or what it has in common with others is over a fair share.
+    /// Why it came after the others, where its client or what it has in common with others is over a fair
+    /// share.
     pub demoted: Option<Cause>,
 }
 
@@ -176,7 +178,8 @@ pub enum Outcome {
     Completed(OriginReport),
     /// It failed. Only the owner of the source learns from that.
     Failed(FailureSource),
-    /// The client left. That says nothing of the origin, unless the origin had longer for the request than the target.
+    /// The client left. That says nothing of the origin, unless the origin had longer for the request than
+    /// the target.
     Abandoned,
     /// It never took place: something else answered.
     Withdrawn,

@@ -14,7 +14,8 @@ use flashweir_core::{Reason, Shed};
 /// Settings of a service's stages.
 #[derive(Debug)]
 pub struct ServiceSettings<'a> {
-    /// Its sentry, unless there is none: what its gates share, its policy, the plan in force, and whether it only records.
+    /// Its sentry, unless there is none: what its gates share, its policy, the plan in force, and whether it
+    /// only records.
     pub sentry: Option<(&'a Arc<Common>, &'a Policy, &'a Plan, bool)>,
     /// Requests that its connections can carry at once, at this worker.
     pub upstream_capacity: usize,

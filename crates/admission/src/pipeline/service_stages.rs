@@ -25,8 +25,8 @@ pub(super) struct Judgement {
 }
 
 impl<T> Service<T> {
-    /// The ladder and gapping; of one that has waited, only gapping. Exempt classes have no rank, and are none of theirs; nor does a
-    /// sentry give ranks that only records.
+    /// The ladder and gapping; of one that has waited, only gapping. Exempt classes have no rank, and are
+    /// none of theirs; nor does a sentry give ranks that only records.
     pub(super) fn check_between_nodes(
         &mut self,
         now: Instant,
@@ -84,8 +84,8 @@ impl<T> Service<T> {
         self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
     }
 
-    /// Priority of the request under a ceiling: requests within their class's guarantee come before the others, those of a client
-    /// over its share after them. A sentry in shadow guarantees nothing.
+    /// Priority of the request under a ceiling: requests within their class's guarantee come before the
+    /// others, those of a client over its share after them. A sentry in shadow guarantees nothing.
     pub(super) fn standing(&self, now: Instant, request: &AdmissionRequest, position: Position) -> Standing {
         match (request.standing, &self.sentry) {
             (Standing::Credit { .. }, Some(sentry))
@@ -98,8 +98,8 @@ impl<T> Service<T> {
         }
     }
 
-    /// Gathers evidence of people; while the service is short, counts the request once, and says why its client is over a fair share, if
-    /// so.
+    /// Gathers evidence of people; while the service is short, counts the request once, and says why its
+    /// client is over a fair share, if so.
     pub(super) fn judge_fairly(
         &mut self,
         now: Instant,

@@ -1,22 +1,27 @@
-//! Which clients have had more than their share of a service while it was short: they get what the others leave.
+//! Which clients have had more than their share of a service while it was short: they get what the others
+//! leave.
 //!
-//! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten each second. Over its
-//! share is a client whose lane holds more than one and a half times the mean of the others of its class, by more than chance makes,
-//! and more than a twentieth of what all clients had; in a class of one client none is over its share.
+//! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten
+//! each second. Over its share is a client whose lane holds more than one and a half times the mean of the
+//! others of its class, by more than chance makes, and more than a twentieth of what all clients had; in a
+//! class of one client none is over its share.
 //!
-//! *Chance.* Clients that ask equally often do not have equally much: of sixteen that ask once a second each, one has twice the
-//! mean in every second second. If each asks at random moments (a Poisson process), the variance of what a lane holds is what it
-//! holds, times the time of a request: [`CHANCE`] standard deviations are allowed beyond that. The time of a request is the mean over
-//! all of the class, so that a client's own long requests do not excuse it.
+//! *Chance.* Clients that ask equally often do not have equally much: of sixteen that ask once a second each,
+//! one has twice the mean in every second second. If each asks at random moments (a Poisson process), the
+//! variance of what a lane holds is what it holds, times the time of a request: [`CHANCE`] standard
+//! deviations are allowed beyond that. The time of a request is the mean over all of the class, so that a
+//! client's own long requests do not excuse it.
 //!
-//! While the service is not short (few wait, and no request is refused) it makes no difference. A request is counted when it is sent,
-//! with what such requests usually take, and corrected when its time is known: a client that has much at the origin is over its
-//! share before that has ended.
+//! While the service is not short (few wait, and no request is refused) it makes no difference. A request is
+//! counted when it is sent, with what such requests usually take, and corrected when its time is known: a
+//! client that has much at the origin is over its share before that has ended.
 //!
-//! Shares are held by each worker for itself: a client is measured against those with which it shares the worker. Of clients whose
-//! keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it: the time of the others is subtracted from its
-//! count, and the client that comes when the count is 0 gets the lane (Boyer and Moore's majority vote, by weight). So a client that comes once is
-//! not taken for a greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers only, 8 KiB for a service and worker.
+//! Shares are held by each worker for itself: a client is measured against those with which it shares the
+//! worker. Of clients whose keys fall into one lane, one of [`SHARE_LANES`], the one with most time has it:
+//! the time of the others is subtracted from its count, and the client that comes when the count is 0 gets
+//! the lane (Boyer and Moore's majority vote, by weight). So a client that comes once is not taken for a
+//! greedy one. Cost: O(1) for a request; a look at all lanes once a second. Integers only, 8 KiB for a
+//! service and worker.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -168,8 +173,8 @@ impl Shares {
         self.takes_shares_at = now;
     }
 
-    /// Limits the time of each client by what all have had until now: by what they had a second ago, every client would be over its
-    /// share as soon as requests take longer than usual.
+    /// Limits the time of each client by what all have had until now: by what they had a second ago, every
+    /// client would be over its share as soon as requests take longer than usual.
     fn take_shares(&mut self, now: Instant) {
         if now < self.takes_shares_at {
             return;
@@ -210,15 +215,16 @@ const TAG_SHIFT: u32 = 56;
 /// How long a service counts as short after many waited or a request was refused.
 const SHORT_FOR: Duration = Duration::from_secs(60);
 const FORGETS_EACH: Duration = Duration::from_secs(1);
-/// In this time no client gets far over its share, and an evaluation of the sums costs less than a hundredth of a percent of it.
+/// In this time no client gets far over its share, and an evaluation of the sums costs less than a hundredth
+/// of a percent of it.
 const TAKES_SHARES_EACH: Duration = Duration::from_millis(50);
 /// Seconds after which less than a microsecond of an hour is left.
 const ALL_IS_FORGOTTEN: u128 = 80;
-/// Standard deviations that a client's lane may be beyond one and a half times the mean: of clients with three requests each, one in a
-/// thousand is further by chance.
+/// Standard deviations that a client's lane may be beyond one and a half times the mean: of clients with
+/// three requests each, one in a thousand is further by chance.
 const CHANCE: u64 = 3;
-/// A client with less than this part of what all clients had is not over its share, however many others there are: a person who reads
-/// on is no attacker.
+/// A client with less than this part of what all clients had is not over its share, however many others there
+/// are: a person who reads on is no attacker.
 const LEAST_PART: u64 = 20;
 
 #[cfg(test)]
@@ -232,7 +238,8 @@ mod tests {
         Instant::from_nanos(ms * MS)
     }
 
-    /// Every 100 ms each of these clients has a request at the origin; the second number is its time there, milliseconds.
+    /// Every 100 ms each of these clients has a request at the origin; the second number is its time there,
+    /// milliseconds.
     fn serve(shares: &mut Shares, from_ms: u64, to_ms: u64, clients: &[(u64, u64)]) {
         for now_ms in (from_ms..to_ms).step_by(100) {
             for &(client, took_ms) in clients {

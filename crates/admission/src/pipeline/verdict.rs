@@ -6,16 +6,17 @@
 //! | up, by clients over a fair share | `abusive` | `congested_link` | `surge_ok` |
 //! | not up | `slow_backend` | `congested_link` | `calm` |
 //!
-//! *Short* is the word of the resource's owner: the sentry's of the origin, which refuses or lets requests wait for a second on
-//! end, the ladder's likewise, and that of an upstream which asks for less; NEWS's of delivery, whose fastest responses are worse than
-//! usual. Where no sentry owns the origin NEWS cannot distinguish the two, and says `popular` or `slow_backend` as its authors do. A bound
-//! of the configuration that refuses is `bound`. So the verdict is never `calm` while a request is refused.
+//! *Short* is the word of the resource's owner: the sentry's of the origin, which refuses or lets requests
+//! wait for a second on end, the ladder's likewise, and that of an upstream which asks for less; NEWS's of
+//! delivery, whose fastest responses are worse than usual. Where no sentry owns the origin NEWS cannot
+//! distinguish the two, and says `popular` or `slow_backend` as its authors do. A bound of the configuration
+//! that refuses is `bound`. So the verdict is never `calm` while a request is refused.
 //!
-//! Demand is up by clients over a fair share when most of the requests that were refused lately came after the others for it
-//! ([`fairness`](crate::fairness)): if they had not come, the others would fit.
+//! Demand is up by clients over a fair share when most of the requests that were refused lately came after
+//! the others for it ([`fairness`](crate::fairness)): if they had not come, the others would fit.
 //!
-//! A verdict enters at once when a request is refused, otherwise when it has been true for a second on end; it gives way to `calm`
-//! and `too_few_samples` only when it has not been true for five.
+//! A verdict enters at once when a request is refused, otherwise when it has been true for a second on end;
+//! it gives way to `calm` and `too_few_samples` only when it has not been true for five.
 
 use super::{Resource, StageName};
 use crate::flash_crowd::Cause;
@@ -108,12 +109,13 @@ impl LoadVerdict {
     }
 }
 
-/// Requests that wait are a shortage when they have done so for this long on end; what is no refusal comes into force when it
-/// has been true for this long.
+/// Requests that wait are a shortage when they have done so for this long on end; what is no refusal comes
+/// into force when it has been true for this long.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(1);
 /// A verdict that is no longer true leaves after this long.
 const HELD_FOR: Duration = Duration::from_secs(5);
-/// Decay factor of the earlier refusals at each evaluation; at ten evaluations a second their memory is two seconds.
+/// Decay factor of the earlier refusals at each evaluation; at ten evaluations a second their memory is two
+/// seconds.
 const LATELY_KEEP: f64 = 0.95;
 /// Parts of the refused that are most of them.
 const MOST_ENTERS: f64 = 0.6;
@@ -290,7 +292,8 @@ mod tests {
             last = cause;
         }
         assert_eq!((changes, last), (1, LoadCause::Popular));
-        // Without more demand than usual it is the origin that is slow, even if clients over a fair share are refused.
+        // Without more demand than usual it is the origin that is slow, even if clients over a fair share are
+        // refused.
         assert_eq!(settled(&seen(10, Cause::Calm)).0, LoadCause::SlowBackend);
         assert_eq!(
             settled(&Situation { over_share: 9, ..refused(StageName::Bounds, QUIET) }).0,

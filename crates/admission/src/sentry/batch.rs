@@ -1,14 +1,14 @@
-//! Deciding in rounds (Cataclysm §3.2): a class's requests gather for a while, then those of each service time that
-//! would be answered in time go, and the others are refused.
+//! Deciding in rounds (Cataclysm §3.2): a class's requests gather for a while, then those of each service
+//! time that would be answered in time go, and the others are refused.
 //!
 //! The test (eq. 4), for β waiting requests of service time S, with n servers and `in flight` requests there:
-//! (in flight / n + β / n) · q · S ≤ target − waited. Against the paper, which lets all of β in or none:
-//! as many as pass are let in (if `is_whole` is not set); in flight is counted by the gate itself, so it is never stale
-//! within a round; the age of the oldest stands for the round's length; q makes a bound on the mean one on what is
-//! late. The paper's queue at the origin (Q) is part of what is in flight here. A lane holds requests of like service
-//! time, whose mean stands for all. Rounds are at multiples of the class's delay. Once a request was refused, less
-//! important ones of the same moment are refused untested. A request that passes but finds no room under the limit waits for
-//! the next round.
+//! (in flight / n + β / n) · q · S ≤ target − waited. Against the paper, which lets all of β in or none: as
+//! many as pass are let in (if `is_whole` is not set); in flight is counted by the gate itself, so it is
+//! never stale within a round; the age of the oldest stands for the round's length; q makes a bound on the
+//! mean one on what is late. The paper's queue at the origin (Q) is part of what is in flight here. A lane
+//! holds requests of like service time, whose mean stands for all. Rounds are at multiples of the class's
+//! delay. Once a request was refused, less important ones of the same moment are refused untested. A request
+//! that passes but finds no room under the limit waits for the next round.
 
 use super::gate::SentryGate;
 use super::hold::{End, queue_of};

@@ -1,8 +1,10 @@
-//! Calm: while the evidence says that the origin is short of nothing, the limit does not fall, and it rises as requests show that it may.
+//! Calm: while the evidence says that the origin is short of nothing, the limit does not fall, and it rises
+//! as requests show that it may.
 //!
-//! [`flashweir_limit`] compares completions with those that the requests in flight lead to expect at an origin that is not busy, for
-//! any service times, and says which URL classes are long: see its first page. It knows nothing of a crowd that found the origin cold:
-//! then, and wherever the origin may be short, the limit is [`model`](super::model)'s. Cost and memory: of its tick.
+//! [`flashweir_limit`] compares completions with those that the requests in flight lead to expect at an
+//! origin that is not busy, for any service times, and says which URL classes are long: see its first page.
+//! It knows nothing of a crowd that found the origin cold: then, and wherever the origin may be short, the
+//! limit is [`model`](super::model)'s. Cost and memory: of its tick.
 
 use super::learning::Rules;
 use super::long::Long;

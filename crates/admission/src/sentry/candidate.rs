@@ -1,8 +1,8 @@
 //! A candidate policy beside the live one: what it would have done with the very same requests.
 //!
-//! The candidate has its own gate, the same that the live policy has, with its own classes, counts and queue. Every
-//! request arrives at both; what the candidate decides changes nothing. Only the ends of requests need a rule, because
-//! most requests run once, for the live policy, and some do not run at all:
+//! The candidate has its own gate, the same that the live policy has, with its own classes, counts and queue.
+//! Every request arrives at both; what the candidate decides changes nothing. Only the ends of requests need
+//! a rule, because most requests run once, for the live policy, and some do not run at all:
 //!
 //! | the live policy | a virtual place is free |
 //! |---|---|
@@ -10,17 +10,18 @@
 //! | let it in, and it is over before the candidate's turn comes | after as long as the real one took, so corrected |
 //! | makes it wait, or refuses it | after an estimate: what such requests take relative to those that run, at the pace of these (`pace`); its class's whole target where nothing is known |
 //!
-//! Why a gate and not a look at the live counts: these show what the *live* order of importance lets in. A class that
-//! the candidate favours finds the live count always a little below its limit, and would be let in without end.
+//! Why a gate and not a look at the live counts: these show what the *live* order of importance lets in. A
+//! class that the candidate favours finds the live count always a little below its limit, and would be let in
+//! without end.
 //!
 //! Limitations. The limit is the one the live policy learned: it is about the origin, and a candidate with
-//! another target would move it. Refused clients would return at other times. A request that never ran is taken to
-//! have been answered without error. Where several gates share a policy, a virtual place that is free at one of them is
-//! noticed at another with its next request, or [`look`](CandidateGate::look); the request that takes it counts as begun when
-//! the place was given back.
+//! another target would move it. Refused clients would return at other times. A request that never ran is
+//! taken to have been answered without error. Where several gates share a policy, a virtual place that is
+//! free at one of them is noticed at another with its next request, or [`look`](CandidateGate::look); the
+//! request that takes it counts as begun when the place was given back.
 //!
-//! Times are corrected to the candidate's number in flight: an origin with n in flight takes n over its knee times as long as
-//! alone, so where the live policy has fewer there, the candidate's requests take longer.
+//! Times are corrected to the candidate's number in flight: an origin with n in flight takes n over its knee
+//! times as long as alone, so where the live policy has fewer there, the candidate's requests take longer.
 //!
 //! Cost: a decision of the gate and an entry in a table, O(log n) for each end; no allocation but what the tables grow
 //! by, bounded by [`CANDIDATE_REQUESTS`].
@@ -67,8 +68,8 @@ pub enum Said {
     Shed(Reason),
 }
 
-/// Outcomes of the requests of one class of the candidate under both policies. Offered, admitted and completed under
-/// the candidate alone are in its gate's [`Sample`].
+/// Outcomes of the requests of one class of the candidate under both policies. Offered, admitted and
+/// completed under the candidate alone are in its gate's [`Sample`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Requests that both let in.
@@ -135,7 +136,8 @@ enum Candidate {
 }
 
 impl CandidateGate {
-    /// Gate `index` of those that share `common`, which is not the live policy's; it follows `plan`, made for `policy`.
+    /// Gate `index` of those that share `common`, which is not the live policy's; it follows `plan`, made for
+    /// `policy`.
     #[must_use]
     pub fn new(common: Arc<Common>, index: usize, policy: &Policy, plan: &Plan) -> Self {
         Self {
@@ -154,9 +156,9 @@ impl CandidateGate {
         self.looked_at = None;
     }
 
-    /// A request arrives, in its class of the candidate's. Each step of the live policy is to be reported by the key, to the
-    /// end ([`live_ended`](Self::live_ended), [`live_refused`](Self::live_refused) or [`live_left`](Self::live_left)).
-    /// `None`: too many are compared already.
+    /// A request arrives, in its class of the candidate's. Each step of the live policy is to be reported by
+    /// the key, to the end ([`live_ended`](Self::live_ended), [`live_refused`](Self::live_refused) or
+    /// [`live_left`](Self::live_left)). `None`: too many are compared already.
     pub fn arrive(&mut self, now: Instant, asked: Asked) -> Option<usize> {
         self.look(now);
         // An entry in `due` may outlive its request.
@@ -244,7 +246,8 @@ impl CandidateGate {
         self.live_is(now, key, Live::Ended { at: now, took, slowness, completed });
     }
 
-    /// Ends what is over by now, and gives its room to those who wait. To be called now and then where nothing else is.
+    /// Ends what is over by now, and gives its room to those who wait. To be called now and then where
+    /// nothing else is.
     pub fn look(&mut self, now: Instant) {
         if self.looked_at == Some(now) {
             return;
@@ -357,8 +360,8 @@ impl CandidateGate {
         }
     }
 
-    /// How long a request that is let in now would be at the origin: its cost, and while there are more than the origin
-    /// serves at once, each gets its share.
+    /// How long a request that is let in now would be at the origin: its cost, and while there are more than
+    /// the origin serves at once, each gets its share.
     fn estimate(&self, class: usize, cost_us: u32, slowness: u64) -> Duration {
         if cost_us == 0 {
             return self.gate.plan.classes[class].target;

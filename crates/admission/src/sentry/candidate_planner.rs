@@ -1,8 +1,9 @@
-//! Plans of a candidate's gates: what the live policy's planner has learned, divided by the candidate's classes.
+//! Plans of a candidate's gates: what the live policy's planner has learned, divided by the candidate's
+//! classes.
 //!
-//! Learned values (limit, knee, response times) are about the origin and come from what really ran, and so do the times
-//! that requests take (`pace`); rates and queues are those of the candidate's own classes. Cost per plan: O(classes²), as
-//! for the live policy, and a table a few times a second.
+//! Learned values (limit, knee, response times) are about the origin and come from what really ran, and so do
+//! the times that requests take (`pace`); rates and queues are those of the candidate's own classes. Cost per
+//! plan: O(classes²), as for the live policy, and a table a few times a second.
 
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;

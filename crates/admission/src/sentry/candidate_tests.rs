@@ -10,7 +10,8 @@ use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Plan with gold before the rest: room for `limit` in flight, two more for gold, and `hold_len` of each class queued.
+/// Plan with gold before the rest: room for `limit` in flight, two more for gold, and `hold_len` of each
+/// class queued.
 fn plan(limit: u32, hold_len: u32) -> (Policy, Plan) {
     let class = |revenue| ClassPolicy { revenue, ..ClassPolicy::default() };
     let policy = Policy { classes: vec![class(10.0), class(1.0)], ..Policy::single(SECOND) };
@@ -41,7 +42,8 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(10_000 + millis)
 }
 
-/// Regression: the live policy's times were taken as they are, and a candidate with more places seemed to get more from the same origin.
+/// Regression: the live policy's times were taken as they are, and a candidate with more places seemed to get
+/// more from the same origin.
 #[test]
 fn times_are_those_with_the_candidates_number_in_flight() {
     let (policy, plan) = plan(4, 0);
@@ -174,8 +176,8 @@ impl Both {
 }
 
 proptest! {
-    /// A candidate that is the live policy lets in whom that lets in, makes wait whom that makes wait, and refuses
-    /// whom that refuses.
+    /// A candidate that is the live policy lets in whom that lets in, makes wait whom that makes wait, and
+    /// refuses whom that refuses.
     #[test]
     fn with_the_live_plan_it_decides_as_the_live_gate(
         steps in steps(), limit in 1u32..8, hold_len in 0u32..6, guaranteed in 0u64..3,
@@ -229,7 +231,8 @@ fn what_never_ran_keeps_its_place_for_its_cost_shared_as_the_origin_would_be() {
         let key = gate.arrive(at(0), ask(1)).expect("room to compare");
         gate.live_refused(at(0), key);
     }
-    // Two are served at once: the third and fourth have company, and take one and a half times and twice as long.
+    // Two are served at once: the third and fourth have company, and take one and a half times and twice as
+    // long.
     let in_flight = [9, 10, 14, 15, 19, 20].map(|millis| {
         gate.look(at(millis));
         gate.in_flight()
@@ -256,7 +259,8 @@ fn where_nothing_is_known_of_costs_it_is_taken_to_last_for_the_whole_target() {
 fn one_that_both_let_in_lasts_as_long_as_it_really_did() {
     let (policy, plan) = plan(2, 4);
     let mut gate = candidate(&policy, &costing(plan, 30_000));
-    // The first is refused by the live policy and takes 30 ms, alone. The second and third find no room meanwhile.
+    // The first is refused by the live policy and takes 30 ms, alone. The second and third find no room
+    // meanwhile.
     let keys = [0, 0, 0].map(|class| gate.arrive(at(0), ask(class + 1)).expect("room to compare"));
     gate.live_refused(at(0), keys[0]);
     gate.live_let_in(at(0), keys[1]);

@@ -1,15 +1,15 @@
-//! Plan of each class: its part of the room in flight, a queue that is as long as can be answered in time, and the
-//! rate it is guaranteed.
+//! Plan of each class: its part of the room in flight, a queue that is as long as can be answered in time,
+//! and the rate it is guaranteed.
 //!
-//! *Room.* The least important class is let in up to the limit that was learned, which lies a fifth above what the
-//! origin serves at once; the most important up to a fifth more, those between in equal steps by rank (trunk
-//! reservation). So there is room for the important at once when the others fill the limit. It is kept above the limit,
-//! not below it: a limit that requests wait for and do not fill would be taken by the learner for an origin that does
-//! no more, and lowered, again and again.
+//! *Room.* The least important class is let in up to the limit that was learned, which lies a fifth above
+//! what the origin serves at once; the most important up to a fifth more, those between in equal steps by
+//! rank (trunk reservation). So there is room for the important at once when the others fill the limit. It is
+//! kept above the limit, not below it: a limit that requests wait for and do not fill would be taken by the
+//! learner for an origin that does no more, and lowered, again and again.
 //!
-//! *Queue.* Requests of more important classes are served first. The capacity left over is the rate at which a class's
-//! queue moves, and as many may wait as it serves within the time that waiting is worth. Classes worth the same share that rate in
-//! proportion to their offered load.
+//! *Queue.* Requests of more important classes are served first. The capacity left over is the rate at which
+//! a class's queue moves, and as many may wait as it serves within the time that waiting is worth. Classes
+//! worth the same share that rate in proportion to their offered load.
 
 use super::costs::CostTable;
 use super::ladder::Ladder;
@@ -122,7 +122,8 @@ impl Classes {
         if sample.classes.iter().any(|counts| counts.without_room > 0) {
             self.promise_broken_at = Some(sample.to);
         }
-        // People who come again are not more people: by the rate on the wire, refusing would raise the target.
+        // People who come again are not more people: by the rate on the wire, refusing would raise the
+        // target.
         self.ladder.observe(&self.policy, self.unique_offered_rps);
     }
 
@@ -207,10 +208,10 @@ impl Classes {
         let target = self.target_of(index);
         let target_s = target.as_secs_f64();
         let served_rps = self.left_over_rps(service, index);
-        // A request that waits longer would not be answered within the target; one that would wait longer than half of
-        // what is left besides the response itself is better refused at once.
-        // A burst that is over soon waits in the hope that the origin is no slower with more in flight. In a crowd requests are refused
-        // anyway: better those who might be late.
+        // A request that waits longer would not be answered within the target; one that would wait longer
+        // than half of what is left besides the response itself is better refused at once. A burst that is
+        // over soon waits in the hope that the origin is no slower with more in flight. In a crowd requests
+        // are refused anyway: better those who might be late.
         let is_burst = class.refused_within_share() < CALM_SHARE;
         let response_s = if is_burst { service.usual_s } else { service.in_line_s };
         let hold_s = (target_s - response_s).max(HOLD_LEAST_SHARE * target_s);
@@ -218,10 +219,12 @@ impl Classes {
         let wait_s = ((target_s - late_s) / 2.0).clamp(WAIT_LEAST_SHARE * target_s, 0.5 * hold_s);
         let worth_it = Duration::from_secs_f64(hold_s);
         let guaranteed_rate = self.guaranteed_rate(service, policy.guaranteed_rate);
-        // Guaranteed requests have places, however slow the origin is at the moment; an old queue no longer than that is served oldest first.
+        // Guaranteed requests have places, however slow the origin is at the moment; an old queue no longer
+        // than that is served oldest first.
         let promised = libm::ceil(guaranteed_rate.per_second() * hold_s);
         let (hold_len, hold_for, oldest_first_below) = if service.headroom.is_finite() {
-            // A burst of a class of which hardly any request is refused may fill twice the places: what is left of it is answered in time.
+            // A burst of a class of which hardly any request is refused may fill twice the places: what is
+            // left of it is answered in time.
             let wait_s = if is_burst { (2.0 * wait_s).min(hold_s) } else { wait_s };
             let places = libm::ceil(served_rps * wait_s * service.headroom).max(promised);
             let places = places.clamp(1.0, REQUESTS_HELD as f64);
@@ -285,8 +288,8 @@ impl Classes {
 
     /// Requests of a class served per second after what more important classes are offered.
     fn left_over_rps(&self, service: &Service, index: usize) -> f64 {
-        // Completed requests are taken to cost on average what offered ones do: in a crowd they are the admitted part of them.
-        // Costs count only relative to each other.
+        // Completed requests are taken to cost on average what offered ones do: in a crowd they are the
+        // admitted part of them. Costs count only relative to each other.
         let (mut offered, mut offered_s, mut before_s, mut equal_s, mut equals) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let own = &self.classes[index];
         for (other_index, other) in self.classes.iter().enumerate() {
@@ -301,7 +304,8 @@ impl Classes {
         let mean_s = if offered > 0.0 { offered_s / offered } else { weight_s };
         // A class that is offered little now may be offered more at once: then it gets an equal share.
         let share = (own.offered_rps * weight_s / f64::max(equal_s, f64::MIN_POSITIVE)).max(1.0 / equals);
-        // A dip of the limit is taken from what is left over: the queues of less important classes follow the highest capacity of late.
+        // A dip of the limit is taken from what is left over: the queues of less important classes follow the
+        // highest capacity of late.
         let capacity_rps = if own.rank == 0 { service.capacity_rps } else { service.lately_rps };
         (capacity_rps * mean_s - before_s).max(0.0) * share / weight_s
     }
@@ -363,12 +367,13 @@ impl Class {
 const OLDEST_FIRST_SHARE: f64 = 0.5;
 /// A class has bursts, not a crowd, while so small a share of its requests is refused.
 const CALM_SHARE: f64 = 0.05;
-/// Refused share of a class from which on its queue may stand, and the time over which it is taken. A class that nearly fits loses more in
-/// a short queue than it waits in a long one; over one second chance refuses a tenth of it.
+/// Refused share of a class from which on its queue may stand, and the time over which it is taken. A class
+/// that nearly fits loses more in a short queue than it waits in a long one; over one second chance refuses a
+/// tenth of it.
 const LASTING_SHARE: f64 = 0.15;
 const LASTING_S: f64 = 4.0;
-/// Parts of the target for which a request waits in a standing queue so that it is not empty: while one of an important class is, less
-/// important requests are served. The last class has nothing to keep.
+/// Parts of the target for which a request waits in a standing queue so that it is not empty: while one of an
+/// important class is, less important requests are served. The last class has nothing to keep.
 const KEPT_SHARE: f64 = 0.5;
 const LAST_SHARE: f64 = 0.125;
 /// A class that is offered less than this is offered nothing.
@@ -377,7 +382,8 @@ const OFFERED_LEAST_RPS: f64 = 0.01;
 const BROKEN_FOR: Duration = Duration::from_secs(10);
 /// How fast rates follow.
 const RATE_MEMORY_S: f64 = 1.0;
-/// Targets that requests may wait while nothing is known of the origin: late is better than refused for want of knowledge.
+/// Targets that requests may wait while nothing is known of the origin: late is better than refused for want
+/// of knowledge.
 const HELD_AT_START_TARGETS: f64 = 5.0;
 /// Longest time in the queue while nothing speaks for refusing, in times that requests take.
 const USUAL_HELD: f64 = 3.0;
@@ -387,5 +393,6 @@ const USUAL_HELD_MOST_S: f64 = 20.0;
 const HOLD_LEAST_SHARE: f64 = 0.1;
 const WAIT_LEAST_SHARE: f64 = 0.05;
 const RETRY_AFTER_MOST_S: f64 = 30.0;
-/// Places kept for the most important, as a part of the limit; none below three, where one place is half as much again.
+/// Places kept for the most important, as a part of the limit; none below three, where one place is half as
+/// much again.
 const RESERVE: f64 = 0.2;

@@ -1,11 +1,13 @@
 //! Shared state of all gates of one service: one gate for each worker, no lock between them.
 //!
-//! The limit is on the requests in flight of the service, not of a worker: connections are spread over workers
-//! unevenly, and a limit of three cannot be cut into shares. So the count is one atomic number, and so is the number of
-//! queued requests of each class. The guaranteed rate of a class is metered once for all gates.
+//! The limit is on the requests in flight of the service, not of a worker: connections are spread over
+//! workers unevenly, and a limit of three cannot be cut into shares. So the count is one atomic number, and
+//! so is the number of queued requests of each class. The guaranteed rate of a class is metered once for all
+//! gates.
 //!
-//! A wake-up must not get lost between a gate that gives a place back and one where a request begins to wait: each of
-//! them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one of them sees.
+//! A wake-up must not get lost between a gate that gives a place back and one where a request begins to wait:
+//! each of them first writes its own word and then reads the other's, in one total order (`SeqCst`), so one
+//! of them sees.
 
 use super::hold::{class_of, position_of, queue_of};
 use super::plan::ClassPlan;
@@ -29,7 +31,8 @@ pub struct Common {
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
     gates: Box<[Line<AtomicU64>]>,
-    /// Load of other gateways at the same origin, where a limit is shared: for measurements, never for decisions.
+    /// Load of other gateways at the same origin, where a limit is shared: for measurements, never for
+    /// decisions.
     elsewhere: Line<Elsewhere>,
     /// Of virtual requests, nanoseconds: when a place was given back last.
     free_since: Line<AtomicU64>,
@@ -51,8 +54,8 @@ struct Elsewhere {
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// The most important that wait at a gate, and since when: the smaller, the sooner. In the upper 8 bits are the rank and, within it, the
-/// position; below is the time in units of 256 ns.
+/// The most important that wait at a gate, and since when: the smaller, the sooner. In the upper 8 bits are
+/// the rank and, within it, the position; below is the time in units of 256 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Precedence(u64);
 
@@ -104,8 +107,8 @@ impl Common {
         }
     }
 
-    /// Other gateways have this number of requests at the same origin, and this part of its knee, thousandths. Both only measure:
-    /// how many requests share the origin decides how fast each is served.
+    /// Other gateways have this number of requests at the same origin, and this part of its knee,
+    /// thousandths. Both only measure: how many requests share the origin decides how fast each is served.
     pub fn set_elsewhere(&self, in_flight: u32, knee_milli: u64) {
         self.elsewhere.0.in_flight.store(in_flight, SeqCst);
         self.elsewhere.0.knee_milli.store(knee_milli, SeqCst);
@@ -133,7 +136,8 @@ impl Common {
         self.long.0.load(SeqCst)
     }
 
-    /// Times that a gate had more pairs of URL class and time than it keeps, and counted the requests of all classes as one.
+    /// Times that a gate had more pairs of URL class and time than it keeps, and counted the requests of all
+    /// classes as one.
     #[must_use]
     pub fn rows_merged(&self) -> u64 {
         self.rows_merged.0.load(SeqCst)
@@ -239,8 +243,9 @@ impl Common {
         }
     }
 
-    /// Whether one more of the class is within its guaranteed rate, and if so counts it: the generic cell rate
-    /// algorithm (ITU-T I.371), a token bucket in one word. A second's worth may come at once, at least one.
+    /// Whether one more of the class is within its guaranteed rate, and if so counts it: the generic cell
+    /// rate algorithm (ITU-T I.371), a token bucket in one word. A second's worth may come at once, at least
+    /// one.
     pub(super) fn is_guaranteed(&self, now: Instant, class: usize, plan: &ClassPlan) -> bool {
         let (Some(meter), Some(spacing)) =
             (self.guarantees.0.get(class), MILLI_NANOS.checked_div(plan.guaranteed_rate.as_milli()))
@@ -268,7 +273,8 @@ impl Common {
         }
     }
 
-    /// The gate where the first of all that wait elsewhere is, clients over their share only if `is_spare`. O(gates).
+    /// The gate where the first of all that wait elsewhere is, clients over their share only if `is_spare`.
+    /// O(gates).
     pub(super) fn first_elsewhere(&self, but: usize, is_spare: bool) -> (usize, Precedence) {
         let all = self.gates.iter().enumerate().filter(|(gate, _)| *gate != but);
         let all = all.map(|(gate, waiting)| (gate, Precedence(waiting.0.load(SeqCst))));

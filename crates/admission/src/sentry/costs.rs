@@ -1,8 +1,9 @@
 //! Costs of requests, by URL class: the service times that the gates saw, averaged.
 //!
-//! Service times reported by the origin count; else those by even sharing (`in_flight`). A URL class of which nothing is
-//! known costs what its class of the policy does, then what all do. URL classes are hashes into a bounded table: a flood
-//! of distinct URLs moves what it shares slots with towards its own cost, and nothing grows.
+//! Service times reported by the origin count; else those by even sharing (`in_flight`). A URL class of which
+//! nothing is known costs what its class of the policy does, then what all do. URL classes are hashes into a
+//! bounded table: a flood of distinct URLs moves what it shares slots with towards its own cost, and nothing
+//! grows.
 
 use super::plan::Costs;
 use super::sample::Sample;
@@ -56,7 +57,8 @@ impl CostTable {
         }
     }
 
-    /// Mean service time of a class, or of all if nothing is known of it, seconds; 0 if nothing is known at all.
+    /// Mean service time of a class, or of all if nothing is known of it, seconds; 0 if nothing is known at
+    /// all.
     pub(super) fn of_class_s(&self, class: usize) -> f64 {
         let known = [self.by_class[class], self.usual].into_iter().find(|mean| mean.count > 0.0);
         known.map_or(0.0, |mean| mean.us / 1e6)
@@ -90,8 +92,8 @@ impl Mean {
     }
 }
 
-/// Requests over which costs are averaged: enough that a slow one does not make its class dear, few enough that a page
-/// which becomes slow is known to be within some seconds.
+/// Requests over which costs are averaged: enough that a slow one does not make its class dear, few enough
+/// that a page which becomes slow is known to be within some seconds.
 const MEMORY: f64 = 100.0;
 /// Service times do not change faster than that, and a table is 4 kB.
 const REFRESH: Duration = Duration::from_millis(200);

@@ -1,4 +1,5 @@
-//! The limit of a planner that failed rises to the bound of every sentry; see [`limit_plan`](crate::limit_plan).
+//! The limit of a planner that failed rises to the bound of every sentry; see
+//! [`limit_plan`](crate::limit_plan).
 
 use super::plan::{Decide, Plan, Rule};
 use crate::limit_plan::{LimitPlan, growth};
@@ -14,8 +15,8 @@ impl LimitPlan for Plan {
         self.epoch = epoch;
     }
 
-    /// Classes keep their order and their guaranteed rates. Batches and thresholds end at once: their tests rest on
-    /// estimates that no planner renews, and a limit in flight alone rests on none.
+    /// Classes keep their order and their guaranteed rates. Batches and thresholds end at once: their tests
+    /// rest on estimates that no planner renews, and a limit in flight alone rests on none.
     fn decayed(&self, age: Duration) -> Self {
         if self.is_open() {
             return self.clone();
@@ -38,7 +39,8 @@ impl LimitPlan for Plan {
             && self.classes.iter().all(|class| class.limit >= SENTRY_IN_FLIGHT)
     }
 
-    /// A new planner starts at a limit that is good for most origins, not at the one that was learned for this one.
+    /// A new planner starts at a limit that is good for most origins, not at the one that was learned for
+    /// this one.
     fn held_to(self, decaying: &Self) -> Self {
         if self.limit <= decaying.limit || self.classes.len() != decaying.classes.len() {
             return self;

@@ -1,8 +1,8 @@
 //! Which of the ways to decide is in force, and what it needs.
 //!
-//! `batch` looks at each request's service time and costs the sentry most; `threshold` looks only at the class.
-//! `auto` goes from the first to the second when deciding keeps its processors busy, and back when it has long ceased
-//! to (Cataclysm §3.3; the paper gives no numbers). How busy they are is measured outside.
+//! `batch` looks at each request's service time and costs the sentry most; `threshold` looks only at the
+//! class. `auto` goes from the first to the second when deciding keeps its processors busy, and back when it
+//! has long ceased to (Cataclysm §3.3; the paper gives no numbers). How busy they are is measured outside.
 
 use super::classes::{Classes, Service};
 use super::delays::{Delays, Load};
@@ -91,7 +91,8 @@ impl Deciding {
             Policing::Threshold => true,
             Policing::Auto => self.auto.is_threshold,
         };
-        // Either needs to know how many the origin serves at once; a sentry itself overloaded makes do with what it surely does not.
+        // Either needs to know how many the origin serves at once; a sentry itself overloaded makes do with
+        // what it surely does not.
         let is_overloaded = matches!(self.policing, Policing::Auto) && is_threshold;
         let at_most = (is_overloaded && service.headroom <= 1.0).then_some(f64::from(service.limit));
         let Some(knee) = service.knee.or(at_most) else { return (Decide::Reservation, most(plans)) };
@@ -147,11 +148,12 @@ impl Auto {
     }
 }
 
-/// Load above which the threshold decides, and for how long: soon, because it is the sentry itself that is overloaded.
+/// Load above which the threshold decides, and for how long: soon, because it is the sentry itself that is
+/// overloaded.
 const HIGH: f64 = 0.8;
 const HIGH_FOR: Duration = Duration::from_secs(2);
-/// Load below which rounds decide again, and for how long: they cost about five times as much (Cataclysm §5.3), so it
-/// must be certain that the crowd has gone.
+/// Load below which rounds decide again, and for how long: they cost about five times as much (Cataclysm
+/// §5.3), so it must be certain that the crowd has gone.
 const LOW: f64 = 0.5;
 const LOW_FOR: Duration = Duration::from_secs(60);
 

@@ -1,16 +1,18 @@
-//! How long a class's requests gather before a round of theirs (Cataclysm §3.2.1, eq. 8 to 13), found numerically.
+//! How long a class's requests gather before a round of theirs (Cataclysm §3.2.1, eq. 8 to 13), found
+//! numerically.
 //!
-//! A more important request is denied when it comes while the system is full of less important ones that were let in a
-//! moment earlier. The longer these have to wait for their rounds, the less often that is. For class j, with λ its rate,
-//! p the share of requests refused, F its service times, and N requests in service on each server: it has a request in
-//! a given round with probability 1 − e^(−λd), lets it in with 1 − p, and it is still there l rounds later with
-//! 1 − F(l·d/N). So the chance that j stands in the way is about p (1 − e^(−λd)) (1 − p) Σ (1 − F(l·d/N)), l from 1 on.
+//! A more important request is denied when it comes while the system is full of less important ones that were
+//! let in a moment earlier. The longer these have to wait for their rounds, the less often that is. For class
+//! j, with λ its rate, p the share of requests refused, F its service times, and N requests in service on
+//! each server: it has a request in a given round with probability 1 − e^(−λd), lets it in with 1 − p, and it
+//! is still there l rounds later with 1 − F(l·d/N). So the chance that j stands in the way is about p (1 −
+//! e^(−λd)) (1 − p) Σ (1 − F(l·d/N)), l from 1 on.
 //!
-//! Against the paper: the chance is for a request that comes, not for a moment of deciding (with delays near 0 the
-//! moments are so frequent that each is harmless, and d = 0 would satisfy any bound); each class may have its part of the
-//! bound on what more important ones suffer; a sum that is no probability any more (it can exceed 1) counts as 1.
-//! Delays are no longer than is sensible, and 0 while there is room. Where the bound asks for more, only the
-//! reservation on requests in flight protects the more important.
+//! Against the paper: the chance is for a request that comes, not for a moment of deciding (with delays near
+//! 0 the moments are so frequent that each is harmless, and d = 0 would satisfy any bound); each class may
+//! have its part of the bound on what more important ones suffer; a sum that is no probability any more (it
+//! can exceed 1) counts as 1. Delays are no longer than is sensible, and 0 while there is room. Where the
+//! bound asks for more, only the reservation on requests in flight protects the more important.
 
 use super::sample::{SERVICE_TIMES, Sample};
 use crate::sentry::batch::LANES_END_US;
@@ -71,8 +73,8 @@ impl Delays {
         self.delays_s.iter().map(|&delay_s| Duration::from_secs_f64(delay_s * part)).collect()
     }
 
-    /// From the most important rank on, whose delay is 0, each as long as the bound asks for and no shorter than the
-    /// one before.
+    /// From the most important rank on, whose delay is 0, each as long as the bound asks for and no shorter
+    /// than the one before.
     fn solve(&self, load: &Load) -> Vec<f64> {
         let ranks = load.classes.iter().map(|&(rank, ..)| rank).max().unwrap_or(0);
         let mut delays_s = vec![0.0; load.classes.len()];
@@ -105,8 +107,9 @@ fn in_the_way(services: &[f64; SERVICE_TIMES], offered_rps: f64, load: &Load, de
     refused * chance.min(1.0)
 }
 
-/// Σ over l ≥ 1 of 1 − F(l·d/N): in how many later rounds a request is still there. Service times are those of the
-/// histogram's buckets, so the sum is finite: a request that stays for s·N sees as many rounds as begin before that.
+/// Σ over l ≥ 1 of 1 − F(l·d/N): in how many later rounds a request is still there. Service times are those
+/// of the histogram's buckets, so the sum is finite: a request that stays for s·N sees as many rounds as
+/// begin before that.
 fn rounds_stayed(services: &[f64; SERVICE_TIMES], stretch_us: f64, delay_s: f64) -> f64 {
     let count: f64 = services.iter().sum();
     if count <= 0.0 || delay_s <= 0.0 {
@@ -187,8 +190,8 @@ mod tests {
         Load { classes, in_service, refused, utilisation }
     }
 
-    /// A study of the formula with these numbers found 0.17 s for five requests in service on each server, and more
-    /// than is sensible (0.7 s) for twenty.
+    /// A study of the formula with these numbers found 0.17 s for five requests in service on each server,
+    /// and more than is sensible (0.7 s) for twenty.
     #[test]
     fn delays_are_as_long_as_the_bound_asks_for() {
         let delays = delays();

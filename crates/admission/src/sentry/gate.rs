@@ -1,16 +1,17 @@
-//! The gate: admits up to the in-flight limit, queues a bounded number, refuses the rest at once. Integers only, no lock,
-//! no allocation besides what the queue grows by.
+//! The gate: admits up to the in-flight limit, queues a bounded number, refuses the rest at once. Integers
+//! only, no lock, no allocation besides what the queue grows by.
 //!
-//! A request within its class's guaranteed rate goes at once while fewer than twice the limit are in flight: what was
-//! promised beyond what the origin can do must not swamp it. Then, by default (reservation): a
-//! class is let in while fewer than *its* limit are in flight (the least important has the lowest), and a request that
-//! finds no room waits. Room that is given back goes to the most important that waits at any gate, among equals to the oldest
-//! (by about a sixteenth of how long they may wait: to keep what a gate has costs no wake-up of another thread). Inside
-//! a class clients take turns by cost (`hold`); once the oldest has waited long, the newest of a client goes first,
-//! because it can still be answered in time. A queue that stands has less room (`room`). `batch` and `threshold` are the
-//! two other ways to decide.
+//! A request within its class's guaranteed rate goes at once while fewer than twice the limit are in flight:
+//! what was promised beyond what the origin can do must not swamp it. Then, by default (reservation): a class
+//! is let in while fewer than *its* limit are in flight (the least important has the lowest), and a request
+//! that finds no room waits. Room that is given back goes to the most important that waits at any gate, among
+//! equals to the oldest (by about a sixteenth of how long they may wait: to keep what a gate has costs no
+//! wake-up of another thread). Inside a class clients take turns by cost (`hold`); once the oldest has waited
+//! long, the newest of a client goes first, because it can still be answered in time. A queue that stands has
+//! less room (`room`). `batch` and `threshold` are the two other ways to decide.
 //!
-//! Gates that do not answer: a gate whose first has waited longer than is worth it no longer holds up the others.
+//! Gates that do not answer: a gate whose first has waited longer than is worth it no longer holds up the
+//! others.
 
 use super::batch::{Rounds, lane_of_cost};
 use super::common::{Common, Precedence};
@@ -66,8 +67,8 @@ impl<T> SentryGate<T> {
         }
     }
 
-    /// Takes over a plan for the same policy; one that is no newer than the plan in force changes nothing. [`next`](Self::next) is to be
-    /// asked afterwards.
+    /// Takes over a plan for the same policy; one that is no newer than the plan in force changes nothing.
+    /// [`next`](Self::next) is to be asked afterwards.
     pub fn apply(&mut self, plan: &Plan) {
         // A plan for other classes is not for this gate.
         if plan.epoch > self.plan.epoch && plan.classes.len() == self.plan.classes.len() {
@@ -76,8 +77,9 @@ impl<T> SentryGate<T> {
         }
     }
 
-    /// A request arrives at this gate and no other stage has a say: [`observe_offered`](Self::observe_offered),
-    /// [`check`](Self::check), and [`commit`](Self::commit) or [`enqueue`](Self::enqueue).
+    /// A request arrives at this gate and no other stage has a say:
+    /// [`observe_offered`](Self::observe_offered), [`check`](Self::check), and [`commit`](Self::commit) or
+    /// [`enqueue`](Self::enqueue).
     pub fn arrive(&mut self, now: Instant, asked: Asked, request: T) -> Arrived<T> {
         self.observe_offered(asked, false);
         match self.check(now, asked) {
@@ -92,7 +94,8 @@ impl<T> SentryGate<T> {
         }
     }
 
-    /// Counts a request that arrives at the door, before any decision. Its class is always taken as one of the policy's.
+    /// Counts a request that arrives at the door, before any decision. Its class is always taken as one of
+    /// the policy's.
     pub fn observe_offered(&mut self, asked: Asked, is_retry: bool) {
         let Coming { asked, cost_us, .. } = self.coming(asked);
         let counts = self.in_flight.class(asked.class.into());
@@ -107,9 +110,9 @@ impl<T> SentryGate<T> {
         self.in_flight.class(asked.class.into()).shed_elsewhere += 1;
     }
 
-    /// Whether a request may go to the origin now. A slot that comes back is reserved for it, since other gates share the
-    /// slots: it is to be [committed](Self::commit) or [cancelled](Self::cancel). A refusal is counted.
-    /// O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
+    /// Whether a request may go to the origin now. A slot that comes back is reserved for it, since other
+    /// gates share the slots: it is to be [committed](Self::commit) or [cancelled](Self::cancel). A refusal
+    /// is counted. O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
     pub fn check(&mut self, now: Instant, asked: Asked) -> SlotOpinion {
         let coming = self.coming(asked);
         if self.take_long(now, &asked) {
@@ -146,7 +149,8 @@ impl<T> SentryGate<T> {
         if slot.is_long { self.common.give_back_long() } else { self.common.give_back() }
     }
 
-    /// A request waits for its turn, if need be instead of another; it is refused where the queue has no place for it.
+    /// A request waits for its turn, if need be instead of another; it is refused where the queue has no
+    /// place for it.
     pub fn enqueue(&mut self, now: Instant, asked: Asked, request: T) -> Enqueued<T> {
         let coming = self.coming(asked);
         if let Decide::Batch(_) = self.plan.decide {
@@ -156,7 +160,8 @@ impl<T> SentryGate<T> {
         let is_first = !self.somebody_waits(&coming);
         let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
         let queued = self.hold_or_shed(now, coming, lane, request);
-        // A place may have been given back after the look for one, by a gate that did not yet see this request queued.
+        // A place may have been given back after the look for one, by a gate that did not yet see this
+        // request queued.
         if let Enqueued::Queued(ticket) = queued
             && is_first
             && self.common.in_flight() < limit
@@ -209,13 +214,14 @@ impl<T> SentryGate<T> {
         wakes.min()
     }
 
-    /// An admitted request is over. Call [`next`](Self::next) of this gate until it returns none, then wake the gate
-    /// that [`who_waits`](Self::who_waits) names.
+    /// An admitted request is over. Call [`next`](Self::next) of this gate until it returns none, then wake
+    /// the gate that [`who_waits`](Self::who_waits) names.
     pub fn end(&mut self, now: Instant, permit: Permit, ending: Ending) {
         self.in_flight.end(now, &self.plan, permit, ending);
     }
 
-    /// Another gate that may have a request for the room that there is: its [`next`](Self::next) is to be called. O(gates).
+    /// Another gate that may have a request for the room that there is: its [`next`](Self::next) is to be
+    /// called. O(gates).
     #[must_use]
     pub fn who_waits(&self) -> Option<usize> {
         let (gate, first) = self.common.first_elsewhere(self.index, self.is_spare());
@@ -380,8 +386,8 @@ impl<T> SentryGate<T> {
         Enqueued::QueuedInsteadOf(ticket, displaced, shed)
     }
 
-    /// Evicts a queued request of the class in favour of the arriving one: of a client with over twice as much queued, by
-    /// cost, or else, once the queue is old, the one that has waited longest.
+    /// Evicts a queued request of the class in favour of the arriving one: of a client with over twice as
+    /// much queued, by cost, or else, once the queue is old, the one that has waited longest.
     fn displace(
         &mut self,
         now: Instant,
@@ -433,8 +439,8 @@ impl<T> SentryGate<T> {
         Some(self.go(gone))
     }
 
-    /// Of the queues of classes worth the same, the one with the newest request: where the newest go first, the one with
-    /// the oldest would otherwise have all the room until that one has gone.
+    /// Of the queues of classes worth the same, the one with the newest request: where the newest go first,
+    /// the one with the oldest would otherwise have all the room until that one has gone.
     fn newest_queue(&self, rank: u8, position: Position) -> Option<usize> {
         let equal =
             self.queues().filter(|&(queue, class)| class.rank == rank && position_of(queue) == position);
@@ -487,7 +493,8 @@ impl<T> SentryGate<T> {
             self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= coming.class.rank);
         as_important.into_iter().any(|(index, class)| {
             let held = |position| self.common.held_in(queue_of(index, position)) > 0;
-            // Of what is more important all go first; those over their share only where there is room for them.
+            // Of what is more important all go first; those over their share only where there is room for
+            // them.
             let is_more_important = class.rank < coming.class.rank;
             let last = if is_more_important { Position::HotSpot } else { coming.asked.position };
             Position::ALL.into_iter().take_while(|&position| position <= last).any(held)
@@ -497,7 +504,8 @@ impl<T> SentryGate<T> {
         })
     }
 
-    /// In-flight limit of a class; for clients over their share, the number below which the origin would otherwise not be busy.
+    /// In-flight limit of a class; for clients over their share, the number below which the origin would
+    /// otherwise not be busy.
     fn limit_for(&self, class: &ClassPlan, position: Position) -> u32 {
         if position == Position::OverShare { self.spare_limit } else { class.limit }
     }
@@ -518,7 +526,8 @@ impl<T> SentryGate<T> {
         classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
-    /// Whether the head of the other gate's queue should have been refused by now: that gate does not respond.
+    /// Whether the head of the other gate's queue should have been refused by now: that gate does not
+    /// respond.
     fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
         let wait =
             |class: usize, plan: &ClassPlan| self.room(queue_of(class, elsewhere.position()), plan).wait;
@@ -549,7 +558,8 @@ impl<T> SentryGate<T> {
 
     /// Publishes the first request queued here to other gates.
     fn tell_first(&mut self, now: Instant) {
-        // Requests over their share are not published while others wait here, for which there may be room sooner.
+        // Requests over their share are not published while others wait here, for which there may be room
+        // sooner.
         let first =
             self.first_of(|position| position < Position::OverShare).or_else(|| self.first_of(|_| true));
         let first = first.map_or(Precedence::NONE, |(_, first)| first);
@@ -566,9 +576,11 @@ impl<T> SentryGate<T> {
     }
 }
 
-/// Largest recorded age of a request in flight, in targets: a request that takes longer is late, however late.
+/// Largest recorded age of a request in flight, in targets: a request that takes longer is late, however
+/// late.
 const AGES_REACH_TARGETS: u32 = 4;
-/// Multiple of the limit beyond which there is no room at all: guarantees that can be kept never need as much.
+/// Multiple of the limit beyond which there is no room at all: guarantees that can be kept never need as
+/// much.
 const GUARANTEED_LIMITS: u32 = 2;
 /// Clients over their share have this part of a class's places to wait.
 pub(super) const SPARE_PART: u32 = 4;

@@ -1,18 +1,19 @@
 //! Requests that wait for room: a bounded queue for each class and position in it, shared
 //! fairly among clients, which a request can leave at any time.
 //!
-//! A slab whose entries are in two lists each, in the order they came: all of their queue, and those of their *lane*. A
-//! lane is what a queue is divided into: clients, by hash (or kinds of requests, by service time). To enter and to
-//! leave from anywhere is O(1).
+//! A slab whose entries are in two lists each, in the order they came: all of their queue, and those of their
+//! *lane*. A lane is what a queue is divided into: clients, by hash (or kinds of requests, by service time).
+//! To enter and to leave from anywhere is O(1).
 //!
-//! *Fairness.* Lanes that wait share by cost: the one that has had least service goes next
-//! (start-time fair queueing, Goyal, Vin and Cheng 1996: what a lane did not ask for in the past it does not get
-//! later). Against deficit round robin: no quantum to set, and one dear request does not let a hundred cheap ones of
-//! another client pass in one go. It takes a look at each lane in use, at most [`CLIENT_LANES`]. Clients whose keys
-//! fall into one lane share what that lane gets; with n clients waiting one has its own lane with probability
-//! (1 − 1/64)ⁿ⁻¹: 0.86 for ten, 0.21 for a hundred. Shares are held in each gate by itself.
+//! *Fairness.* Lanes that wait share by cost: the one that has had least service goes next (start-time fair
+//! queueing, Goyal, Vin and Cheng 1996: what a lane did not ask for in the past it does not get later).
+//! Against deficit round robin: no quantum to set, and one dear request does not let a hundred cheap ones of
+//! another client pass in one go. It takes a look at each lane in use, at most [`CLIENT_LANES`]. Clients
+//! whose keys fall into one lane share what that lane gets; with n clients waiting one has its own lane with
+//! probability (1 − 1/64)ⁿ⁻¹: 0.86 for ten, 0.21 for a hundred. Shares are held in each gate by itself.
 //!
-//! Memory: about 80 bytes and what the shell keeps for each that waits, grown when needed up to the bound and then kept.
+//! Memory: about 80 bytes and what the shell keeps for each that waits, grown when needed up to the bound and
+//! then kept.
 
 use super::request::Position;
 use alloc::boxed::Box;
@@ -97,7 +98,8 @@ pub(super) enum End {
 struct Queue {
     ends: Ends,
     len: u32,
-    /// Of the slot at the oldest end: asked for every queue at every decision, and slots are far from each other in memory.
+    /// Of the slot at the oldest end: asked for every queue at every decision, and slots are far from each
+    /// other in memory.
     oldest_since: Instant,
     lanes: Box<[Lane; CLIENT_LANES]>,
     /// A bit for each lane in which a request waits.
@@ -191,7 +193,8 @@ impl<T> Hold<T> {
         Bits(self.queues[queue].in_use)
     }
 
-    /// The lane of a queue with most cost waiting, of equals the last. O(1), or O([`CLIENT_LANES`]) once something has left it.
+    /// The lane of a queue with most cost waiting, of equals the last. O(1), or O([`CLIENT_LANES`]) once
+    /// something has left it.
     pub(super) fn heaviest_lane(&mut self, queue: usize) -> Option<usize> {
         let queue = &mut self.queues[queue];
         if queue.in_use == 0 {

@@ -1,14 +1,18 @@
-//! Requests in flight, counted where they begin and end: whole numbers only, nothing allocated but what its tables grow by.
+//! Requests in flight, counted where they begin and end: whole numbers only, nothing allocated but what its
+//! tables grow by.
 //!
-//! Per begin or end: one integral, one counter by level, one entry of those present, one counter by URL class, one by class.
+//! Per begin or end: one integral, one counter by level, one entry of those present, one counter by URL
+//! class, one by class.
 //!
-//! *Long requests* hold no place: those of classes that the plan calls long, and those that are in flight for longer than the plan's
-//! [`release_after`](super::long::Long::release_after). They are in no number that the limit is learned from but [`Sample::rows`].
+//! *Long requests* hold no place: those of classes that the plan calls long, and those that are in flight for
+//! longer than the plan's [`release_after`](super::long::Long::release_after). They are in no number that the
+//! limit is learned from but [`Sample::rows`].
 //!
-//! *Service times under load.* An origin that shares itself evenly gives each of n requests min(1, knee/n) of a server.
-//! A clock that runs at that speed says by how much a request has been served: what it shows at the end, less what it
-//! showed at the start, is the request's own service time (for processor sharing exactly so, for any arrivals and
-//! departures meanwhile). While few are in flight it is plain time. While the knee is unknown, too.
+//! *Service times under load.* An origin that shares itself evenly gives each of n requests min(1, knee/n) of
+//! a server. A clock that runs at that speed says by how much a request has been served: what it shows at the
+//! end, less what it showed at the start, is the request's own service time (for processor sharing exactly
+//! so, for any arrivals and departures meanwhile). While few are in flight it is plain time. While the knee
+//! is unknown, too.
 
 use super::batch::lane_of_cost;
 use super::common::Common;
@@ -130,7 +134,8 @@ impl InFlight {
         self.common.take_long(limit)
     }
 
-    /// One that arrived at `arrived` is sent to the origin, with a place that was [taken](Self::take), or as a long one.
+    /// One that arrived at `arrived` is sent to the origin, with a place that was [taken](Self::take), or as
+    /// a long one.
     pub(super) fn begin(&mut self, now: Instant, arrived: Instant, asked: Asked, is_long: bool) -> Permit {
         let present = self.enter(now, asked, is_long);
         self.classes[usize::from(asked.class)].admitted += 1;
@@ -155,7 +160,8 @@ impl InFlight {
             return;
         }
         if !ending.completed {
-            // An early client abort is not an origin failure; an abort after the target shows that the origin is slow.
+            // An early client abort is not an origin failure; an abort after the target shows that the origin
+            // is slow.
             let in_vain = now.saturating_since(permit.started) > target;
             self.sample.failed += u64::from(!ending.withdrawn || in_vain);
             self.sample.left_late += u64::from(ending.withdrawn && in_vain);
@@ -198,8 +204,8 @@ impl InFlight {
         Paused { permit, since: now, served_nanos, is_long }
     }
 
-    /// One that was paused goes on, with a place that was [taken](Self::take) unless it is long. Nothing that is measured of it
-    /// counts the time in between.
+    /// One that was paused goes on, with a place that was [taken](Self::take) unless it is long. Nothing that
+    /// is measured of it counts the time in between.
     pub(super) fn resume(&mut self, now: Instant, paused: Paused) -> Permit {
         let Paused { permit, since, served_nanos, is_long } = paused;
         let away = now.saturating_since(since);
@@ -221,7 +227,8 @@ impl InFlight {
         }
     }
 
-    /// Hands over what was measured since the last drain. O(levels and URL classes in use + requests in flight · log).
+    /// Hands over what was measured since the last drain. O(levels and URL classes in use + requests in
+    /// flight · log).
     pub(super) fn drain(&mut self, now: Instant, plan: &Plan) -> Sample {
         self.advance(now, plan.knee_milli);
         self.release(now, &plan.long);
@@ -271,7 +278,8 @@ impl InFlight {
 
     /// Gives back the place of one that was present; returns whether it was long.
     fn leave(&mut self, permit: &Permit) -> bool {
-        // A permit is given back once; a copy of it that is given back again changes nothing that others hold.
+        // A permit is given back once; a copy of it that is given back again changes nothing that others
+        // hold.
         let Some(present) = self.present.try_remove(permit.present as usize) else { return false };
         if present.is_long {
             self.common.give_back_long();
@@ -300,8 +308,8 @@ impl InFlight {
         }
     }
 
-    /// Accounts for the time until `now`. The level is that of all gates, the integral this gate's own: sums over gates
-    /// are right.
+    /// Accounts for the time until `now`. The level is that of all gates, the integral this gate's own: sums
+    /// over gates are right.
     fn advance(&mut self, now: Instant, knee_milli: u64) {
         let nanos = now.as_nanos().saturating_sub(self.updated.as_nanos());
         if nanos == 0 {
@@ -336,7 +344,8 @@ fn served(nanos: u64, in_flight: u32, knee_milli: u64) -> u64 {
     if knee_milli == 0 || in_flight_milli <= knee_milli {
         return nanos;
     }
-    // The share is below 1: an interval of more than 4 s (no request came or went) is rounded to it, not overflown by it.
+    // The share is below 1: an interval of more than 4 s (no request came or went) is rounded to it, not
+    // overflown by it.
     const SHARE_BITS: u32 = 32;
     let share = (knee_milli << SHARE_BITS) / in_flight_milli;
     match nanos.checked_mul(share) {
@@ -349,7 +358,8 @@ fn url_index(asked: Asked) -> usize {
     asked.url_class as usize % URL_CLASSES
 }
 
-/// Ages are recorded in this many steps, from the step that a request began in: those of requests that began together are one.
+/// Ages are recorded in this many steps, from the step that a request began in: those of requests that began
+/// together are one.
 const AGE_SLOTS: u64 = 512;
 /// Requests in flight that a gate has room for at once; beyond them its table grows.
 const PRESENT_AT_FIRST: usize = 256;

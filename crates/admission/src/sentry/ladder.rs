@@ -10,8 +10,8 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    /// Up at once when the rate of a step is reached; down only when the rate is a tenth below it, so that a rate at the
-    /// step does not move the target for ever.
+    /// Up at once when the rate of a step is reached; down only when the rate is a tenth below it, so that a
+    /// rate at the step does not move the target for ever.
     pub(super) fn observe(&mut self, policy: &Policy, offered_rps: f64) {
         let steps = &policy.ladder;
         while self.step + 1 < steps.len() && offered_rps >= steps[self.step].below_rps {

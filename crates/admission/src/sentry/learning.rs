@@ -1,4 +1,5 @@
-//! Settings of learning: numbers, and rules. Everything is as shipped but in benches, which find out what depends on each.
+//! Settings of learning: numbers, and rules. Everything is as shipped but in benches, which find out what
+//! depends on each.
 
 use super::model::Constants;
 use flashweir_limit::Numbers;

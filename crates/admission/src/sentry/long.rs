@@ -1,8 +1,9 @@
 //! Long requests: they hold no place among those that the limit is for.
 //!
-//! The planner says which (`calm`): URL classes whose requests take longer than the target even alone, and requests of any class that are
-//! in flight for a long time while others come back. Where the origin is short, the number that holds no place is bounded; others are as
-//! any request. O(log classes) for each request, and one comparison where no class is long.
+//! The planner says which (`calm`): URL classes whose requests take longer than the target even alone, and
+//! requests of any class that are in flight for a long time while others come back. Where the origin is
+//! short, the number that holds no place is bounded; others are as any request. O(log classes) for each
+//! request, and one comparison where no class is long.
 
 use super::gate::SentryGate;
 use super::request::Asked;
@@ -10,7 +11,8 @@ use alloc::vec::Vec;
 use flashweir_core::limits::{SENTRY_IN_FLIGHT, URL_CLASSES};
 use flashweir_core::{Duration, Instant};
 
-/// Requests that take longer than the target even alone, while others do not: they hold no place among those that the limit is for.
+/// Requests that take longer than the target even alone, while others do not: they hold no place among those
+/// that the limit is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Long {
     /// URL classes of such requests, ascending; at most [`CLASSES_MAX`](flashweir_limit::CLASSES_MAX).

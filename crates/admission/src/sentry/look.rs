@@ -12,6 +12,7 @@ pub(super) struct Look {
     pub(super) target_s: f64,
     /// Mean age of those in flight, seconds.
     pub(super) age_s: f64,
-    /// The limit that nothing speaks against, see [`Calm`](super::calm::Calm); 1 where the origin may be short.
+    /// The limit that nothing speaks against, see [`Calm`](super::calm::Calm); 1 where the origin may be
+    /// short.
     pub(super) limit_least: u32,
 }

@@ -43,8 +43,9 @@ impl Measured {
         self.in_flight() / self.unit_s(variation)
     }
 
-    /// Time that a unit of work took, seconds. The mean over the completed hardly depends on which ones happened to be
-    /// completed, but does not know of those that are not; Little's law does: it says within which bounds to believe.
+    /// Time that a unit of work took, seconds. The mean over the completed hardly depends on which ones
+    /// happened to be completed, but does not know of those that are not; Little's law does: it says within
+    /// which bounds to believe.
     pub(super) fn unit_s(&self, variation: Variation) -> f64 {
         let work = self.work.max(1e-12);
         let by_little_s = self.in_flight_s / work;
@@ -59,7 +60,8 @@ impl Measured {
         self.latency_s / self.completed.max(1.0)
     }
 
-    /// Whether many requests that went to the origin came to no answer: that is no room, however fast it goes.
+    /// Whether many requests that went to the origin came to no answer: that is no room, however fast it
+    /// goes.
     pub(super) fn is_refused_by_origin(&self, limit: u32) -> bool {
         self.failed > FAILED_MOST * self.completed.max(8.0) && self.in_flight() > 0.5 * f64::from(limit)
     }

@@ -19,10 +19,11 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// Once a queue is so old that the request at its head will hardly be answered in time, those that came last are served in time
-    /// instead; but what is left of a burst, a queue that is short again, is served in the order in which it came before any of it is
-    /// late. (By turns of clients, one with two requests would wait until no client with one comes any more.) A queue that stands is served
-    /// from its newest end.
+    /// Once a queue is so old that the request at its head will hardly be answered in time, those that came
+    /// last are served in time instead; but what is left of a burst, a queue that is short again, is served
+    /// in the order in which it came before any of it is late. (By turns of clients, one with two requests
+    /// would wait until no client with one comes any more.) A queue that stands is served from its newest
+    /// end.
     pub(super) fn of(
         now: Instant,
         oldest_since: Option<Instant>,
@@ -43,9 +44,9 @@ impl Order {
 }
 
 impl<T> SentryGate<T> {
-    /// Shortest time that a request which has to wait will do so: half of what the oldest in its queue has waited here. The other
-    /// half is for clients with few requests, which overtake those of clients with many. Zero where the newest goes first, and in
-    /// batches, whose rounds depend on what else arrives.
+    /// Shortest time that a request which has to wait will do so: half of what the oldest in its queue has
+    /// waited here. The other half is for clients with few requests, which overtake those of clients with
+    /// many. Zero where the newest goes first, and in batches, whose rounds depend on what else arrives.
     #[must_use]
     pub fn shortest_wait(&self, now: Instant, asked: &Asked) -> Duration {
         let Coming { asked, class, .. } = self.coming(*asked);

@@ -1,11 +1,11 @@
-//! Relative times of requests at the origin, and its present speed: together they estimate how long a request that
-//! never ran would have taken.
+//! Relative times of requests at the origin, and its present speed: together they estimate how long a request
+//! that never ran would have taken.
 //!
-//! A request's *cost* is its latency over the *pace*, and the pace is by how much requests of late took longer than
-//! their costs: latencies added up over costs added up, at a mean number in flight (level). The unit of costs has no
-//! meaning, and so cannot drift: a class that has not run for an hour has its cost in the unit of those that run. That is
-//! why the service times of the gates (`costs`) would not do: their unit follows the knee, which is relearned in every
-//! crowd. Above the knee the pace goes with the level.
+//! A request's *cost* is its latency over the *pace*, and the pace is by how much requests of late took
+//! longer than their costs: latencies added up over costs added up, at a mean number in flight (level). The
+//! unit of costs has no meaning, and so cannot drift: a class that has not run for an hour has its cost in
+//! the unit of those that run. That is why the service times of the gates (`costs`) would not do: their unit
+//! follows the knee, which is relearned in every crowd. Above the knee the pace goes with the level.
 //!
 //! Cold start: nothing is known of a URL class before it ran, nor of any class before something did.
 
@@ -20,7 +20,8 @@ pub(super) struct Pace {
     costs: Vec<Cost>,
     /// Over all URL classes: the number of requests that costs rest on, and their mean cost.
     known: Cost,
-    /// One over the cost here of a request of a usual mix: scaled by this it is 1, and stays so while all costs drift.
+    /// One over the cost here of a request of a usual mix: scaled by this it is 1, and stays so while all
+    /// costs drift.
     scale: f64,
     /// Of what completed of late: its latencies and its costs, added up.
     latency_s: f64,
@@ -107,8 +108,8 @@ impl Pace {
         (count / (count + PRIOR)).max(UNKNOWN)
     }
 
-    /// Times that requests of each URL class would take alone, microseconds, if the origin serves this number at once; 0 where
-    /// nothing is known.
+    /// Times that requests of each URL class would take alone, microseconds, if the origin serves this number
+    /// at once; 0 where nothing is known.
     pub(super) fn alone_us(&self, knee: Option<f64>) -> Vec<u32> {
         let level = self.in_flight_s / self.span_s.max(1e-9);
         let shared_by = knee.map_or(1.0, |knee| (level / knee.max(1e-9)).max(1.0));
@@ -124,8 +125,8 @@ impl Pace {
     }
 }
 
-/// Requests over which the pace is averaged, and over which a cost is: when the level changes, it is the pace that is to
-/// follow and not the costs of those that run.
+/// Requests over which the pace is averaged, and over which a cost is: when the level changes, it is the pace
+/// that is to follow and not the costs of those that run.
 const PACE_MEMORY: f64 = 30.0;
 const COST_MEMORY: f64 = 2_000.0;
 /// Requests of the usual mix that a URL class begins with, as its prior.
@@ -139,7 +140,8 @@ mod tests {
     use super::*;
     use flashweir_core::Instant;
 
-    /// A tenth of a second in which one request of a URL class takes `latency_us`, with `in_flight` in flight.
+    /// A tenth of a second in which one request of a URL class takes `latency_us`, with `in_flight` in
+    /// flight.
     fn observe(pace: &mut Pace, tenth: u64, url_class: u16, latency_us: u64, in_flight: u64) {
         let url = UrlSum { url_class, count: 1, latency_us, ..UrlSum::default() };
         pace.observe(&Sample {
@@ -178,7 +180,8 @@ mod tests {
     }
 
     /// Goal: costs are relative to other requests of the same time, not to how long requests took before. Method: a crawler that asks for
-    /// another page each time, and times that grow from 10 ms to 1 s within 100 requests, twenty times, each time ending at once.
+    /// another page each time, and times that grow from 10 ms to 1 s within 100 requests, twenty times, each
+    /// time ending at once.
     #[test]
     fn costs_stay_while_times_rise_and_fall() {
         let mut pace = Pace::new();

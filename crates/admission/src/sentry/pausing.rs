@@ -1,22 +1,23 @@
 //! Requests whose client is waited for: their places go to others meanwhile.
 //!
-//! The limit is on what the origin does at once. While a client owes it the rest of a request's body the origin can do
-//! nothing, and a few clients that send slowly would fill a limit for which no server works. So such a request gives its
-//! place back, and takes one again without asking when the client has sent something: it was admitted once, and its
-//! body cannot be refused half-way. The count may then pass the limit for a moment; no other request is let in until it has
-//! fallen again.
+//! The limit is on what the origin does at once. While a client owes it the rest of a request's body the
+//! origin can do nothing, and a few clients that send slowly would fill a limit for which no server works. So
+//! such a request gives its place back, and takes one again without asking when the client has sent
+//! something: it was admitted once, and its body cannot be refused half-way. The count may then pass the
+//! limit for a moment; no other request is let in until it has fallen again.
 //!
-//! Latency, age, service time and the integral of requests in flight all leave the time in between out, so that they
-//! still agree with each other (Little's law), and so does the time that is held against the target: that is the
-//! service's, not the client's. One that never comes back is neither completed nor failed. O(1).
+//! Latency, age, service time and the integral of requests in flight all leave the time in between out, so
+//! that they still agree with each other (Little's law), and so does the time that is held against the
+//! target: that is the service's, not the client's. One that never comes back is neither completed nor
+//! failed. O(1).
 
 use super::gate::SentryGate;
 use super::in_flight::{Paused, Permit};
 use flashweir_core::Instant;
 
 impl<T> SentryGate<T> {
-    /// Pauses an admitted request until its client sends something. To be followed by what follows [`end`](Self::end). A
-    /// request that is not resumed is dropped.
+    /// Pauses an admitted request until its client sends something. To be followed by what follows
+    /// [`end`](Self::end). A request that is not resumed is dropped.
     pub fn pause(&mut self, now: Instant, permit: Permit) -> Paused {
         self.in_flight.pause(now, &self.plan, permit)
     }
@@ -173,8 +174,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any arrivals, ends, pauses and resumptions at two gates, the common count is that of the present, it ends
-        /// at zero, and the samples add up to what happened.
+        /// For any arrivals, ends, pauses and resumptions at two gates, the common count is that of the
+        /// present, it ends at zero, and the samples add up to what happened.
         #[test]
         fn nobody_is_counted_twice_or_lost(
             steps in proptest::collection::vec((0usize..2, step(), any::<usize>(), 0u64..50), 0..120),

@@ -23,15 +23,17 @@ pub struct Plan {
     pub long: Long,
     /// Costs of requests, for decisions that go by them.
     pub costs: Arc<Costs>,
-    /// Revenue per server-second of the least important request that is let in; 0 while there is room for all.
+    /// Revenue per server-second of the least important request that is let in; 0 while there is room for
+    /// all.
     pub price: f64,
     /// Why.
     pub explanation: Explanation,
 }
 
 impl Plan {
-    /// Limit for clients over their share: the number that the origin serves at once; while that is unknown, half of the limit. Never more
-    /// than any class may have: where there is room for clients over their share, there is room for all others.
+    /// Limit for clients over their share: the number that the origin serves at once; while that is unknown,
+    /// half of the limit. Never more than any class may have: where there is room for clients over their
+    /// share, there is room for all others.
     pub(super) fn spare_limit(&self) -> u32 {
         let knee = match self.knee_milli {
             0 => (self.limit / 2).max(1),
@@ -68,23 +70,24 @@ pub struct BatchTest {
 pub struct ClassPlan {
     /// Place in the order of importance, 0 the first; classes worth the same share one.
     pub rank: u8,
-    /// Requests in flight, of all classes together, below which one of this class is let in; the least important class has
-    /// [`Plan::limit`], the others a little more.
+    /// Requests in flight, of all classes together, below which one of this class is let in; the least
+    /// important class has [`Plan::limit`], the others a little more.
     pub limit: u32,
     /// Requests of this class that may wait for room, over all gates.
     pub hold_len: u32,
-    /// How long a request may wait: afterwards it could not be answered within the target. While nothing is known of the
-    /// origin, longer.
+    /// How long a request may wait: afterwards it could not be answered within the target. While nothing is
+    /// known of the origin, longer.
     pub hold_for: Duration,
-    /// Requests of this class that may wait, over all gates, once its queue stands (see `room`); never more than
-    /// [`hold_len`](Self::hold_len).
+    /// Requests of this class that may wait, over all gates, once its queue stands (see `room`); never more
+    /// than [`hold_len`](Self::hold_len).
     pub standing_len: u32,
-    /// How long a request may wait in a queue that stands. As long as [`hold_for`](Self::hold_for) where a queue that stands keeps its
-    /// room.
+    /// How long a request may wait in a queue that stands. As long as [`hold_for`](Self::hold_for) where a
+    /// queue that stands keeps its room.
     pub standing_for: Duration,
     /// Age of the oldest queued request beyond which the newest go first: they can still be answered in time.
     pub newest_first_after: Duration,
-    /// While fewer wait, the oldest go first instead: what is left of a burst is served before any of it is late.
+    /// While fewer wait, the oldest go first instead: what is left of a burst is served before any of it is
+    /// late.
     pub oldest_first_below: u32,
     /// Answers are to come within this time from the request's arrival.
     pub target: Duration,
@@ -103,7 +106,8 @@ pub struct ClassPlan {
 pub struct Costs {
     /// By URL class; 0 where nothing is known. [`URL_CLASSES`] of them.
     pub by_url_class_us: Vec<u32>,
-    /// By class of the policy, of a URL class of which nothing is known; 0 where nothing is known of the class either.
+    /// By class of the policy, of a URL class of which nothing is known; 0 where nothing is known of the
+    /// class either.
     pub by_class_us: Vec<u32>,
     /// Of a request of which nothing is known; 0 if nothing at all is.
     pub usual_us: u32,
@@ -126,7 +130,8 @@ pub enum Rule {
     None,
     /// The limit does not bind: nothing is to be decided.
     Quiet,
-    /// Before there is evidence: doubled while twice as many do much more, halved where what is in flight is late already.
+    /// Before there is evidence: doubled while twice as many do much more, halved where what is in flight is
+    /// late already.
     Start,
     /// More in flight are expected to do more in time.
     Raise,
@@ -181,7 +186,7 @@ pub struct Explanation {
     pub capacity_rps: f64,
     /// Ratio of the 95th percentile to the mean response time, 1 to 6 (q in Cataclysm's test, repaired).
     pub quantile_over_mean: f64,
-    /// In the last ten seconds the guarantees together were more than the origin can serve and were scaled down, or there was no
-    /// room for a request within its class's.
+    /// In the last ten seconds the guarantees together were more than the origin can serve and were scaled
+    /// down, or there was no room for a request within its class's.
     pub guarantees_infeasible: bool,
 }

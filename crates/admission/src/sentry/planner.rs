@@ -48,7 +48,8 @@ pub struct SentryPlanner {
     plan: Plan,
 }
 
-/// The median of a recent stretch of responses, for how long waiting is worth it, and how many were in flight.
+/// The median of a recent stretch of responses, for how long waiting is worth it, and how many were in
+/// flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usual {
     median_s: f64,
@@ -120,8 +121,9 @@ impl SentryPlanner {
         planner
     }
 
-    /// Goes on from the limit and the knee that another planner of the same origin found, and learns the rest again: the planner of a
-    /// gateway that takes over from another one. Call it before the first plan, or before each where the limit is known from outside.
+    /// Goes on from the limit and the knee that another planner of the same origin found, and learns the rest
+    /// again: the planner of a gateway that takes over from another one. Call it before the first plan, or
+    /// before each where the limit is known from outside.
     pub fn resume(&mut self, now: Instant, limit: u32, knee: Option<f64>) {
         self.rule.resume(limit, knee);
         self.plan.explanation.knee = knee;
@@ -227,7 +229,8 @@ impl SentryPlanner {
             },
             p95_s: self.plan.explanation.response_p95_s,
             quantile_over_mean: self.quantile_over_mean,
-            // Where answers are late by themselves and nothing is short, to wait is better than to be refused.
+            // Where answers are late by themselves and nothing is short, to wait is better than to be
+            // refused.
             headroom: if self.calm.is_calm() && self.is_slow_by_itself() {
                 f64::INFINITY
             } else {
@@ -241,7 +244,8 @@ impl SentryPlanner {
         self.usual.median_s > TARGET_SHARE * self.classes.target().as_secs_f64()
     }
 
-    /// Below the knee, twice as many in flight complete twice as many; above it, what is completed is the capacity.
+    /// Below the knee, twice as many in flight complete twice as many; above it, what is completed is the
+    /// capacity.
     fn capacity_rps(&self, limit: u32) -> f64 {
         let room = f64::from(limit) / MARGIN;
         self.completed_rps * (room / self.in_flight.max(1e-9)).max(1.0)
@@ -346,10 +350,11 @@ const USUAL_LEAST: u64 = 10;
 const RATE_MEMORY_S: f64 = 1.0;
 /// The limit is this many times what the origin works on at once, as a rule.
 const MARGIN: f64 = 1.2;
-/// Memory of the highest capacity of late, seconds: less important classes queue by it, so that a dip of a few seconds does not refuse them.
+/// Memory of the highest capacity of late, seconds: less important classes queue by it, so that a dip of a
+/// few seconds does not refuse them.
 const LATELY_S: f64 = 10.0;
-/// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most that is
-/// believed.
+/// Of exponential response times, which those of an origin that shares itself are like: ln 20. And the most
+/// that is believed.
 const QUANTILE_OVER_MEAN: f64 = 3.0;
 const QUANTILE_OVER_MEAN_MOST: f64 = 6.0;
 /// Part of the target that the origin may take: the rest is for waiting.

@@ -12,7 +12,8 @@ pub struct Policy {
     pub classes: Vec<ClassPolicy>,
     /// How capacity is given out among them.
     pub policing: Policing,
-    /// Answers are to come within this time from the request's arrival, where neither class nor ladder says otherwise.
+    /// Answers are to come within this time from the request's arrival, where neither class nor ladder says
+    /// otherwise.
     pub target: Duration,
     /// Targets by arrival rate, rates rising; empty for one target at any rate (Cataclysm §2, table 1).
     pub ladder: Vec<LadderStep>,
@@ -25,7 +26,8 @@ pub struct Policy {
 pub struct ClassPolicy {
     /// Worth of one request answered in time: a class worth more goes first. Positive and finite.
     pub revenue: f64,
-    /// Requests a second that are let in at any load. The planner scales all down together if the origin cannot serve them all.
+    /// Requests a second that are let in at any load. The planner scales all down together if the origin
+    /// cannot serve them all.
     pub guaranteed_rate: Rate,
     /// The class's own response-time target.
     pub target: Option<Duration>,
@@ -39,7 +41,8 @@ pub enum Policing {
     /// Room in flight is kept for the more important; who waits goes in order of importance.
     #[default]
     Reservation,
-    /// Requests of a class gather for a while and are tested bucket by bucket of service time (Cataclysm §3.2).
+    /// Requests of a class gather for a while and are tested bucket by bucket of service time (Cataclysm
+    /// §3.2).
     Batch,
     /// Classes below a threshold are refused at once (Cataclysm §3.3).
     Threshold,

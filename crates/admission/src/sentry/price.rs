@@ -1,7 +1,8 @@
 //! Revenue per server-second of the least important request that is let in.
 //!
-//! The most that can be earned is a fractional knapsack: classes by revenue for a second of service, each as far as it
-//! is offered, until the servers are full (Cataclysm §4, the fluid model). The class that fills them sets the price.
+//! The most that can be earned is a fractional knapsack: classes by revenue for a second of service, each as
+//! far as it is offered, until the servers are full (Cataclysm §4, the fluid model). The class that fills
+//! them sets the price.
 
 use alloc::vec::Vec;
 
@@ -63,7 +64,8 @@ mod tests {
     }
 
     proptest! {
-        /// Worth more, or with more servers, never earns less; and who could be served for more than the price, is.
+        /// Worth more, or with more servers, never earns less; and who could be served for more than the
+        /// price, is.
         #[test]
         fn more_servers_and_dearer_requests_never_earn_less(
             demands in demands(), servers in 0.0f64..1e3, which in 0usize..16, more in 0.0f64..50.0,

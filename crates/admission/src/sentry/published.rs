@@ -1,8 +1,9 @@
-//! The paper's own policies and the repairs of single points of them, for an origin whose servers and service time are
-//! known: to set beside the default in the same simulation.
+//! The paper's own policies and the repairs of single points of them, for an origin whose servers and service
+//! time are known: to set beside the default in the same simulation.
 //!
-//! Requests in flight are bounded by what the target allows, not by what was learned: n servers each serve target/(q S)
-//! at once before responses take q times longer than the target (Cataclysm §3.2, eq. 4, solved for η).
+//! Requests in flight are bounded by what the target allows, not by what was learned: n servers each serve
+//! target/(q S) at once before responses take q times longer than the target (Cataclysm §3.2, eq. 4, solved
+//! for η).
 
 use super::plan::{BatchTest, ClassPlan, Costs, Decide};
 use super::threshold::Settings;
@@ -21,8 +22,8 @@ pub struct Published {
     pub servers: u32,
     /// Service time of a request alone (S).
     pub service_time: Duration,
-    /// Multiple of the mean response time that the target is to cover, thousandths (q): 1,000 in the paper, 3,000 for the 95th
-    /// percentile.
+    /// Multiple of the mean response time that the target is to cover, thousandths (q): 1,000 in the paper,
+    /// 3,000 for the 95th percentile.
     pub quantile_milli: u32,
 }
 
@@ -31,7 +32,8 @@ pub struct Published {
 pub enum PublishedRule {
     /// Rounds (§3.2).
     Batch {
-        /// Time by which each class's delay between rounds exceeds that of the class before it; the first's is 0.
+        /// Time by which each class's delay between rounds exceeds that of the class before it; the first's
+        /// is 0.
         delay_step: Duration,
         /// All of a lane or none of it, as published.
         is_whole: bool,
@@ -47,7 +49,8 @@ pub enum PublishedRule {
         /// Requests in flight are bounded as well.
         is_capped: bool,
     },
-    /// Trunk reservation: each class leaves `step` more places on each server to those before it, and no request waits.
+    /// Trunk reservation: each class leaves `step` more places on each server to those before it, and no
+    /// request waits.
     Reservation {
         /// Places on each server.
         step: u32,
@@ -55,8 +58,8 @@ pub enum PublishedRule {
 }
 
 impl Published {
-    /// Makes the plans of classes, in their order, follow this policy; how the gate decides, and how many may be in
-    /// flight. `shares` are the threshold's.
+    /// Makes the plans of classes, in their order, follow this policy; how the gate decides, and how many may
+    /// be in flight. `shares` are the threshold's.
     pub(super) fn apply(&self, plans: &mut [ClassPlan], shares: Option<&[u32]>) -> (Decide, u32) {
         let classes = plans.len() as u32;
         for (index, plan) in plans.iter_mut().enumerate() {

@@ -43,8 +43,8 @@ impl Position {
 pub struct Ending {
     /// The origin answered to the end. If not, it failed,
     pub completed: bool,
-    /// or was taken back before: its client has gone, or something else answered. That says nothing of the origin, unless
-    /// the origin had longer for it than the target.
+    /// or was taken back before: its client has gone, or something else answered. That says nothing of the
+    /// origin, unless the origin had longer for it than the target.
     pub withdrawn: bool,
     /// Service time as the origin reports it, microseconds.
     pub measured_us: Option<u32>,

@@ -10,28 +10,31 @@
 //! stands until    requests that find a free slot at once outnumber refusals by 48, or none is refused for eight targets
 //! ```
 //!
-//! A queue evens out bursts. One that has not been empty for eight targets while requests are refused evens out nothing: each admitted
-//! request waits for as long as the queue is, and as many are served as with a short one (CoDel, Nichols and Jacobson 2012, RFC 8289: a
-//! standing queue). Against CoDel, which drops one request at a time until the delay falls: the excess of a crowd is several times the
-//! capacity, so the queue is cut to its standing room at once.
+//! A queue evens out bursts. One that has not been empty for eight targets while requests are refused evens
+//! out nothing: each admitted request waits for as long as the queue is, and as many are served as with a
+//! short one (CoDel, Nichols and Jacobson 2012, RFC 8289: a standing queue). Against CoDel, which drops one
+//! request at a time until the delay falls: the excess of a crowd is several times the capacity, so the queue
+//! is cut to its standing room at once.
 //!
-//! Why these numbers. A slot that comes back must find a request: with arrivals at 1.5 times the capacity, four service times without
-//! one come to pass once in 400. K counts where several classes wait: while the queue of an important one is empty, less important
-//! requests are served. Offered ρ times what is served, a queue of K places is empty for about ρ⁻ᴷ of the time, ρ = 1/(1 − r); K keeps
-//! that below 0.1 %, and w lets the places of a slow origin fill. The newest goes first, since the oldest of a queue that is always
-//! full has waited longest. 10 ms is what a busy gateway may take to look at its timers. Eight targets: what a greedy client or a
-//! crawler does until it is found out is a burst.
+//! Why these numbers. A slot that comes back must find a request: with arrivals at 1.5 times the capacity,
+//! four service times without one come to pass once in 400. K counts where several classes wait: while the
+//! queue of an important one is empty, less important requests are served. Offered ρ times what is served, a
+//! queue of K places is empty for about ρ⁻ᴷ of the time, ρ = 1/(1 − r); K keeps that below 0.1 %, and w lets
+//! the places of a slow origin fill. The newest goes first, since the oldest of a queue that is always full
+//! has waited longest. 10 ms is what a busy gateway may take to look at its timers. Eight targets: what a
+//! greedy client or a crawler does until it is found out is a burst.
 //!
-//! Why not until the queue is empty: a short queue is, by chance, several times a second in any crowd of a fast service. A free slot
-//! that a request finds at once is one that the longer queue would have filled with a refused one: where there are more of these than
-//! refusals, it would be empty at times. The two are summed (a sequential test, CUSUM), so that chance ends it neither for
-//! slow services, of which few requests arrive in a target, nor keeps it long for fast ones.
+//! Why not until the queue is empty: a short queue is, by chance, several times a second in any crowd of a
+//! fast service. A free slot that a request finds at once is one that the longer queue would have filled with
+//! a refused one: where there are more of these than refusals, it would be empty at times. The two are summed
+//! (a sequential test, CUSUM), so that chance ends it neither for slow services, of which few requests arrive
+//! in a target, nor keeps it long for fast ones.
 //!
 //! Drawback: a crowd that ends leaves no backlog, so the origin has less to do in the second after.
 //!
-//! Cold start: while nothing is known of the origin both rooms are the same. Cost: one load for each decision, and one addition to a shared
-//! counter for each refusal and, while the queue stands, for each request that finds a free slot. Where two gates change the state at
-//! once, the first one counts.
+//! Cold start: while nothing is known of the origin both rooms are the same. Cost: one load for each
+//! decision, and one addition to a shared counter for each refusal and, while the queue stands, for each
+//! request that finds a free slot. Where two gates change the state at once, the first one counts.
 
 use super::gate::{SPARE_PART, SentryGate};
 use super::hold::{position_of, queue_of};
@@ -40,12 +43,14 @@ use super::request::{Position, Turn};
 use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use flashweir_core::{Duration, Instant, Reason};
 
-/// Targets in which a queue is not empty before it stands, and in which no request is refused before it stands no more. With fewer, people
-/// who wait while a greedy client or a crawler is being found out are refused for its sake: with two, 0.950 were answered in time beside a
-/// greedy client, and 0.969 with four; beside a crawler 0.962 with four.
+/// Targets in which a queue is not empty before it stands, and in which no request is refused before it
+/// stands no more. With fewer, people who wait while a greedy client or a crawler is being found out are
+/// refused for its sake: with two, 0.950 were answered in time beside a greedy client, and 0.969 with four;
+/// beside a crawler 0.962 with four.
 const TARGETS: u32 = 8;
-/// Free slots by which a standing queue ends. At 1.5 times the capacity one in twenty requests finds one, and one in three is refused; with
-/// 16 a crowd of 1,500 requests a second had its long queue back once in a minute.
+/// Free slots by which a standing queue ends. At 1.5 times the capacity one in twenty requests finds one, and
+/// one in three is refused; with 16 a crowd of 1,500 requests a second had its long queue back once in a
+/// minute.
 const SLOTS: u32 = 48;
 /// Part of the time for which a standing queue may be empty.
 const EMPTY_SHARE: f64 = 0.001;
@@ -58,8 +63,9 @@ const WAIT_MIN_S: f64 = 0.01;
 /// Longest wait for which a standing queue has room: what is known of a capacity may be nothing.
 const LONGEST_S: f64 = 3_600.0;
 
-/// Length and time of the standing room of a class that gets `served_rps` of an origin of this capacity, and of which this share is
-/// refused. `wait_max_s` is how long its requests may wait so that it keeps its places.
+/// Length and time of the standing room of a class that gets `served_rps` of an origin of this capacity, and
+/// of which this share is refused. `wait_max_s` is how long its requests may wait so that it keeps its
+/// places.
 pub(super) fn standing_room(
     capacity_rps: f64,
     served_rps: f64,
@@ -100,9 +106,11 @@ impl Room {
 /// Whether a queue stands, over all gates.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    /// Nanoseconds times two: since when the queue is not empty, or, while it stands (the lowest bit is set), its last refusal.
+    /// Nanoseconds times two: since when the queue is not empty, or, while it stands (the lowest bit is set),
+    /// its last refusal.
     since: AtomicU64,
-    /// While the queue stands: free slots that requests must find, one more than refusals, until it ends; at most [`SLOTS`].
+    /// While the queue stands: free slots that requests must find, one more than refusals, until it ends; at
+    /// most [`SLOTS`].
     left: AtomicU32,
 }
 
@@ -165,7 +173,8 @@ fn age(now: Instant, since: u64) -> Duration {
 }
 
 impl<T> SentryGate<T> {
-    /// Whether as many of a class wait that it is no passing matter: a quarter of those for whom there are places, or a queue that stands.
+    /// Whether as many of a class wait that it is no passing matter: a quarter of those for whom there are
+    /// places, or a queue that stands.
     #[must_use]
     pub fn is_crowded(&self, class: u8) -> bool {
         let plan = self.plan.classes.get(usize::from(class));
@@ -186,8 +195,8 @@ impl<T> SentryGate<T> {
         Room::of(class, self.standing(queue).is_some_and(Standing::stands))
     }
 
-    /// Whether a queue stands, and what decides that: none where requests wait for other reasons than want of room, for rounds, or until
-    /// the origin would otherwise have nothing to do.
+    /// Whether a queue stands, and what decides that: none where requests wait for other reasons than want of
+    /// room, for rounds, or until the origin would otherwise have nothing to do.
     pub(super) fn standing(&self, queue: usize) -> Option<&Standing> {
         let may_stand =
             !matches!(self.plan.decide, Decide::Batch(_)) && position_of(queue) != Position::OverShare;

@@ -14,8 +14,8 @@ impl Ended {
         Self(Vec::with_capacity(ENDED_MAX))
     }
 
-    /// A request is over after this time at the origin; true if its classes had to be merged. Nothing is allocated; O(1), and
-    /// O([`ENDED_MAX`] log) each time that many have ended.
+    /// A request is over after this time at the origin; true if its classes had to be merged. Nothing is
+    /// allocated; O(1), and O([`ENDED_MAX`] log) each time that many have ended.
     pub(super) fn add(&mut self, url_class: u16, took: Duration, is_completed: bool) -> bool {
         let is_merged = self.0.len() == ENDED_MAX && bound(&mut self.0, ENDED_MAX / 2);
         let (completed, left) = (u32::from(is_completed), u32::from(!is_completed));
@@ -23,7 +23,8 @@ impl Ended {
         is_merged
     }
 
-    /// Rows of a drain at `now`, with those present, each pair of class and time once; true if classes had to be merged. O(n log n).
+    /// Rows of a drain at `now`, with those present, each pair of class and time once; true if classes had to
+    /// be merged. O(n log n).
     pub(super) fn drain<'a>(
         &mut self,
         now: Instant,
@@ -45,7 +46,8 @@ fn bin(time: Duration) -> u8 {
     time_bin_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) as u8
 }
 
-/// Adds up the rows of each class and time; where more than `most` are left, all become one class, and the result is true.
+/// Adds up the rows of each class and time; where more than `most` are left, all become one class, and the
+/// result is true.
 fn bound(rows: &mut Vec<Row>, most: usize) -> bool {
     compact(rows);
     let is_beyond = rows.len() > most;

@@ -25,7 +25,8 @@ pub struct Sample {
     /// Requests that left the origin without such an answer; not those whose clients left while they were
     /// [paused](super::SentryGate::pause).
     pub failed: u64,
-    /// Of these, requests whose clients left after the target: they tell that the origin is slow, not that it refuses.
+    /// Of these, requests whose clients left after the target: they tell that the origin is slow, not that it
+    /// refuses.
     pub left_late: u64,
     /// Requests refused, at once or after waiting.
     pub shed: u64,
@@ -35,8 +36,8 @@ pub struct Sample {
     pub long: LongCounts,
     /// Requests held at the end of the interval.
     pub held: u32,
-    /// How busy the interval kept the processor of the one who decides, thousandths; of several, the busiest. What
-    /// `Policing::Auto` goes by.
+    /// How busy the interval kept the processor of the one who decides, thousandths; of several, the busiest.
+    /// What `Policing::Auto` goes by.
     pub deciding_milli: u32,
     /// Requests that hold a place, integrated over the interval, request-nanoseconds.
     pub in_flight_nanos: u64,
@@ -50,9 +51,11 @@ pub struct Sample {
     pub classes: Vec<ClassCounts>,
     /// The completed by URL class, at most [`URL_CLASSES`](flashweir_core::limits::URL_CLASSES).
     pub urls: Vec<UrlSum>,
-    /// Time and completions by number in flight, at most [`BUCKETS`](flashweir_core::measure::histogram::BUCKETS).
+    /// Time and completions by number in flight, at most
+    /// [`BUCKETS`](flashweir_core::measure::histogram::BUCKETS).
     pub levels: Vec<LevelSum>,
-    /// Requests that ended, and requests in flight at the end of the interval, by URL class and time; the long ones too.
+    /// Requests that ended, and requests in flight at the end of the interval, by URL class and time; the
+    /// long ones too.
     pub rows: Vec<Row>,
 }
 
@@ -87,16 +90,18 @@ pub struct ClassCounts {
     pub shed_over_share: u64,
     /// Within the guaranteed rate, and no room even so: those waited, or were refused.
     pub without_room: u64,
-    /// Clients that went while they waited. Offered are the admitted, the shed here or elsewhere, those who left and
-    /// those who wait.
+    /// Clients that went while they waited. Offered are the admitted, the shed here or elsewhere, those who
+    /// left and those who wait.
     pub left: u64,
     /// Answers of the origin that came to their end (completed).
     pub completed: u64,
     /// The completed within the class's target, from the request's arrival (goodput).
     pub good: u64,
-    /// Service times of the completed, added up, microseconds: as the origin measured them, else by even sharing.
+    /// Service times of the completed, added up, microseconds: as the origin measured them, else by even
+    /// sharing.
     pub service_us: u64,
-    /// Completed requests by service time, in buckets that end at 1 ms · 1.5ʲ; the last holds all longer ones.
+    /// Completed requests by service time, in buckets that end at 1 ms · 1.5ʲ; the last holds all longer
+    /// ones.
     pub services: [u32; SERVICE_TIMES],
     /// Estimated service times of the offered, added up, microseconds.
     pub offered_cost_us: u64,
@@ -124,10 +129,11 @@ pub struct UrlSum {
     pub latency_us: u64,
     /// The squares of their latencies, added up, microseconds squared.
     pub latency_us_squared: u64,
-    /// Their service times if the origin shares itself evenly among those in flight, added up, microseconds: each
-    /// moment counts as much as the origin can give to one.
+    /// Their service times if the origin shares itself evenly among those in flight, added up, microseconds:
+    /// each moment counts as much as the origin can give to one.
     pub shared_us: u64,
-    /// Number of them with a service time measured by the origin itself, and those times added up, microseconds.
+    /// Number of them with a service time measured by the origin itself, and those times added up,
+    /// microseconds.
     pub measured_count: u32,
     /// See there.
     pub measured_us: u64,
@@ -194,7 +200,8 @@ impl Sample {
         self.waiting_nanos = waiting_nanos;
     }
 
-    /// Adds up the entries of each URL class and of each level, so that there are no more than there are classes and levels.
+    /// Adds up the entries of each URL class and of each level, so that there are no more than there are
+    /// classes and levels.
     pub fn compact(&mut self) {
         compact(&mut self.rows);
         self.urls.sort_unstable_by_key(|sum| sum.url_class);
@@ -236,7 +243,8 @@ impl crate::Sample for Sample {
 }
 
 impl ClassCounts {
-    /// Adds what another gate, or the same one later, counted; of levels the sum, so not for two times of one gate.
+    /// Adds what another gate, or the same one later, counted; of levels the sum, so not for two times of one
+    /// gate.
     pub fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.unique_offered += other.unique_offered;

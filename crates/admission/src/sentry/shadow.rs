@@ -1,8 +1,8 @@
 //! Decisions without effect: every request is let in, and those that would not have been are counted.
 //!
-//! No request waits in shadow, so those that would have waited are at the origin: as many as are in flight above a class's
-//! limit stand for its queue, and a request that finds that full would have been refused. The limit itself cannot be tested in
-//! shadow (moving it moves nothing); it is what quiet times tell. O(1).
+//! No request waits in shadow, so those that would have waited are at the origin: as many as are in flight
+//! above a class's limit stand for its queue, and a request that finds that full would have been refused. The
+//! limit itself cannot be tested in shadow (moving it moves nothing); it is what quiet times tell. O(1).
 
 use super::gate::SentryGate;
 use super::in_flight::Permit;
@@ -11,16 +11,17 @@ use super::request::{Asked, Coming, Slot};
 use flashweir_core::{Instant, Reason, Shed};
 
 impl<T> SentryGate<T> {
-    /// A request arrives, is let in, and no other stage has a say: [`observe_offered`](Self::observe_offered),
-    /// [`check_in_shadow`](Self::check_in_shadow) and [`commit`](Self::commit).
+    /// A request arrives, is let in, and no other stage has a say:
+    /// [`observe_offered`](Self::observe_offered), [`check_in_shadow`](Self::check_in_shadow) and
+    /// [`commit`](Self::commit).
     pub fn arrive_in_shadow(&mut self, now: Instant, asked: Asked) -> (Permit, Option<Shed>) {
         self.observe_offered(asked, false);
         let (slot, shed) = self.check_in_shadow(now, asked);
         (self.commit(now, now, asked, slot), shed)
     }
 
-    /// A slot for a request, beyond the limit if need be; with it comes the refusal that the request would have got, if
-    /// so. To be committed or cancelled as one that was [checked](Self::check).
+    /// A slot for a request, beyond the limit if need be; with it comes the refusal that the request would
+    /// have got, if so. To be committed or cancelled as one that was [checked](Self::check).
     pub fn check_in_shadow(&mut self, now: Instant, asked: Asked) -> (Slot, Option<Shed>) {
         let Coming { asked, class, .. } = self.coming(asked);
         let is_guaranteed = self.common.is_within_guarantee(now, asked.class, &class);

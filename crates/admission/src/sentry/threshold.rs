@@ -1,11 +1,12 @@
 //! Up to which class the capacity reaches (Cataclysm §3.3, eq. 5 and 6).
 //!
-//! Rate times service time is how many servers a class keeps busy. From the most important class on, classes are let in
-//! as long as servers are left; of the first that does not fit, a share; of those after it, nothing.
-//! Against the paper: capacity is all servers (the paper's "1" is one), a little less than full; only what is offered
-//! of a guarantee is set aside, and what is let in under it is not counted again; classes worth the same have one
-//! share; rates are those offered, not those admitted; and the limit on requests in flight stays in force, because a
-//! share that is wrong for one period would otherwise leave a backlog that takes minutes to drain.
+//! Rate times service time is how many servers a class keeps busy. From the most important class on, classes
+//! are let in as long as servers are left; of the first that does not fit, a share; of those after it,
+//! nothing. Against the paper: capacity is all servers (the paper's "1" is one), a little less than full;
+//! only what is offered of a guarantee is set aside, and what is let in under it is not counted again;
+//! classes worth the same have one share; rates are those offered, not those admitted; and the limit on
+//! requests in flight stays in force, because a share that is wrong for one period would otherwise leave a
+//! backlog that takes minutes to drain.
 
 use super::sample::Sample;
 use alloc::vec;
@@ -81,9 +82,9 @@ impl Threshold {
 
     /// Number of servers, from the number known at first and a limit on requests in flight.
     ///
-    /// Admission by share alone keeps the origin from showing what it can do: a rule that believes in too few servers
-    /// would do so for ever. So a little more is let in for as long as no request waits long for room under the limit, and
-    /// less as soon as one does: it is the limit that protects.
+    /// Admission by share alone keeps the origin from showing what it can do: a rule that believes in too few
+    /// servers would do so for ever. So a little more is let in for as long as no request waits long for room
+    /// under the limit, and less as soon as one does: it is the limit that protects.
     pub(super) fn find_servers(&mut self, known: f64, limit: u32, target: Duration) -> f64 {
         let change = if self.oldest > target / WAITING_PART { SERVERS_LESS } else { SERVERS_MORE };
         let servers = self.servers.unwrap_or(known) * libm::exp(change * self.span_s);
@@ -165,7 +166,8 @@ mod tests {
     #[test]
     fn classes_are_let_in_as_far_as_servers_reach() {
         let claims = [claim(0, 200.0, 0.0, 0.01), claim(1, 100.0, 20.0, 0.01), claim(2, 100.0, 0.0, 0.01)];
-        // 3 servers: 2 for gold, 0.2 are set aside for silver, 0.8 left for silver's other 0.8: all. Bronze: nothing.
+        // 3 servers: 2 for gold, 0.2 are set aside for silver, 0.8 left for silver's other 0.8: all. Bronze:
+        // nothing.
         assert_eq!(percent(&shares(3.0, &claims)), [100, 100, 0]);
         assert_eq!(percent(&shares(2.6, &claims)), [100, 50, 0]);
         assert_eq!(shares(9.0, &claims), [u32::MAX; 3]);
@@ -191,7 +193,8 @@ mod tests {
     }
 
     proptest! {
-        /// Admitted requests keep no more servers busy than there are, and none is let in before a dearer one.
+        /// Admitted requests keep no more servers busy than there are, and none is let in before a dearer
+        /// one.
         #[test]
         fn shares_fit_and_go_by_rank(
             servers in 0.0f64..100.0,

@@ -1,8 +1,9 @@
 //! The work that requests are, learned from the traffic as it comes.
 //!
-//! How costly each URL class is relative to the others is learned by the pace of many samples ([`pace`](super::pace)): the time of one
-//! request says nothing of that request's cost, or work would go with time. Completions times cost is *work*, so that a shift to costlier
-//! pages is no loss of throughput. How uneven requests are is counted by class: within one, it cannot be known beforehand.
+//! How costly each URL class is relative to the others is learned by the pace of many samples
+//! ([`pace`](super::pace)): the time of one request says nothing of that request's cost, or work would go
+//! with time. Completions times cost is *work*, so that a shift to costlier pages is no loss of throughput.
+//! How uneven requests are is counted by class: within one, it cannot be known beforehand.
 
 use super::measured::Variation;
 use super::pace::Pace;
@@ -80,7 +81,8 @@ impl Spread {
 
 /// Completions over which it is forgotten how uneven they were.
 const SPREAD_MEMORY: f64 = 500.0;
-/// Assumed until requests say otherwise, as if this number of requests had: the slow ones are rare and come later.
+/// Assumed until requests say otherwise, as if this number of requests had: the slow ones are rare and come
+/// later.
 const VARIATION_PRIOR: f64 = 1.5;
 const VARIATION_PRIOR_COUNT: f64 = 6.0;
 /// Even requests that are all alike do not complete like clockwork.

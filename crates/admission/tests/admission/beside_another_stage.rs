@@ -1,6 +1,6 @@
 //! Goal: a ceiling that does not bind, because another stage refuses what it would let in, is left where it is; and what
-//! never reached the service is not taken for admitted. Method: a crowd that slows the service raises the ceiling; then
-//! the other stage takes over and responses are fine again.
+//! never reached the service is not taken for admitted. Method: a crowd that slows the service raises the
+//! ceiling; then the other stage takes over and responses are fine again.
 
 use crate::common::drained_responses;
 

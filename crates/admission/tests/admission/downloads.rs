@@ -1,6 +1,6 @@
 //! Goal: a crowd that comes for downloads, each of which takes long over a client's own connection, is no queue on the service's link. Method:
-//! pages that are delivered at once and downloads of ten seconds each, of which ten times as many are asked for all at once; far fewer
-//! come out than are handed over, and no client waits for another.
+//! pages that are delivered at once and downloads of ten seconds each, of which ten times as many are asked
+//! for all at once; far fewer come out than are handed over, and no client waits for another.
 
 use crate::common::drained_responses;
 
@@ -17,7 +17,8 @@ fn response(url_class: u32, started: Instant, latency: Duration) -> Response {
     Response { started, bytes: 8_000, latency_s: latency.as_secs_f32(), rate_bytes_per_s: None, url_class }
 }
 
-/// The first moment of a ceiling, in ticks of the crowd; given are pages and downloads that are asked for in a tick, before the crowd and in it.
+/// The first moment of a ceiling, in ticks of the crowd; given are pages and downloads that are asked for in
+/// a tick, before the crowd and in it.
 fn ceiling_at(pages: [usize; 2], downloads: [usize; 2]) -> Option<usize> {
     let planner = FlashCrowdPlanner::new(Settings::default(), &Baseline::default());
     let mut planner = PlannerDriver::new(planner, Instant::ZERO);

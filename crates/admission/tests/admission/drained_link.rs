@@ -1,6 +1,6 @@
 //! Goal: an alarm about a link comes before most of the crowd's answers stand on it; after it nearly nothing is let in for as long as they do,
-//! and what was carried before the crowd right after. Method: a link of 20 answers a second, in the order in which they were let in, to people who wait for them; of
-//! 15 a second it becomes 150.
+//! and what was carried before the crowd right after. Method: a link of 20 answers a second, in the order in
+//! which they were let in, to people who wait for them; of 15 a second it becomes 150.
 
 use crate::common::drained_responses;
 
@@ -94,7 +94,8 @@ impl Link {
             "an alarm after {ticks} tenths of a second, {} answers stand on the link",
             link.standing.len()
         );
-        // Not 100: 78 answers stand there, which is what comes in excess in the 0.6 s to the alarm, (150 - 20) · 0.6.
+        // Not 100: 78 answers stand there, which is what comes in excess in the 0.6 s to the alarm, (150 -
+        // 20) · 0.6.
         assert!(link.standing.len() > 70, "{} answers stand on the link", link.standing.len());
         link
     }

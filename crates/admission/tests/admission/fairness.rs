@@ -1,5 +1,6 @@
 //! Goal: while a service is short, what has more than its share is demoted, by any sign it shows; no other client ever is. Method:
-//! literal crowds in virtual time before a server that serves the demoted last, and random ones beside exact shares.
+//! literal crowds in virtual time before a server that serves the demoted last, and random ones beside exact
+//! shares.
 
 use flashweir_admission::fairness::{
     Acquaintance, Cause, Fairness, FairnessSettings, RequestSigns, SESSION_STEPS, SIGNS, Sign,
@@ -21,7 +22,8 @@ struct World {
     room: f64,
 }
 
-/// Who sends: a name for the person, values of signs by their names, requests a second, and how many were demoted by each cause.
+/// Who sends: a name for the person, values of signs by their names, requests a second, and how many were
+/// demoted by each cause.
 struct Client {
     person: Option<u64>,
     session_step: u8,
@@ -148,8 +150,8 @@ fn crawler(tls: Option<u64>) -> impl Iterator<Item = Client> {
     })
 }
 
-/// Found within ten seconds by what its requests have in common, with a TLS stack of its own or without. No person is demoted at any
-/// time, with the worst of five seeds.
+/// Found within ten seconds by what its requests have in common, with a TLS stack of its own or without. No
+/// person is demoted at any time, with the worst of five seeds.
 #[test]
 fn a_crawler_from_ten_thousand_addresses_is_one_client() {
     for (seed, tls) in [(1, Some(2)), (2, Some(2)), (3, None), (4, None), (5, None)] {
@@ -173,7 +175,8 @@ fn a_crawler_from_ten_thousand_addresses_is_one_client() {
     }
 }
 
-/// A crawler with a TLS stack of its own is demoted by that, and newcomers without a session, who share its user agents, are not.
+/// A crawler with a TLS stack of its own is demoted by that, and newcomers without a session, who share its
+/// user agents, are not.
 #[test]
 fn newcomers_are_not_demoted_for_what_a_fingerprint_explains() {
     let mut world = World::new(100.0, 7);
@@ -215,7 +218,8 @@ fn a_crawler_from_one_address_and_from_a_hundred_is_found() {
     }
 }
 
-/// An office of 300 people behind one address is not punished for its size, and neither is a person there without a session yet.
+/// An office of 300 people behind one address is not punished for its size, and neither is a person there
+/// without a session yet.
 #[test]
 fn an_office_behind_one_address_has_a_share_for_each_of_its_people() {
     for seed in 1..=5 {
@@ -230,7 +234,8 @@ fn an_office_behind_one_address_has_a_share_for_each_of_its_people() {
     }
 }
 
-/// A crawler that looks like a browser does not drag that browser's users down; a person that is heavy is found as a person.
+/// A crawler that looks like a browser does not drag that browser's users down; a person that is heavy is
+/// found as a person.
 #[test]
 fn people_are_judged_as_people_alone() {
     let mut world = World::new(100.0, 3);
@@ -244,7 +249,8 @@ fn people_are_judged_as_people_alone() {
     assert!(clients[201].demoted.len() as f64 > 0.9 * clients[201].sent as f64);
 }
 
-/// A crowd of newcomers, at three times what the service can do, of whom some turn into people as they are served, is no crawler.
+/// A crowd of newcomers, at three times what the service can do, of whom some turn into people as they are
+/// served, is no crawler.
 #[test]
 fn a_crowd_of_newcomers_is_not_demoted_beside_those_it_turns_into() {
     let mut world = World::new(100.0, 9);
@@ -301,8 +307,9 @@ fn one_client_alone_is_never_demoted_and_a_long_silence_forgets() {
     assert_eq!(demoted(&both), 0);
 }
 
-/// A client that changes the last 64 bits of its IPv6 address, or its user agent, with each request, is one network still: its address
-/// is a /64 to the classifier, and here one value. One that changes all of its signs is a stranger without a session.
+/// A client that changes the last 64 bits of its IPv6 address, or its user agent, with each request, is one
+/// network still: its address is a /64 to the classifier, and here one value. One that changes all of its
+/// signs is a stranger without a session.
 #[test]
 fn a_client_that_splits_gains_nothing() {
     for all_signs in [false, true] {
@@ -351,7 +358,8 @@ fn ten_million_keys_allocate_nothing_and_take_no_more_memory() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// No client at or below 1.15 of the equal share is ever touched. Method: people at constant rates, each a part of the share.
+    /// No client at or below 1.15 of the equal share is ever touched. Method: people at constant rates, each
+    /// a part of the share.
     #[test]
     fn no_client_within_the_share_is_touched(parts in vec(0.05f64..30.0, 2..40), within in 0.05f64..1.15, seed: u64) {
         let mut parts = parts;
@@ -396,7 +404,8 @@ proptest! {
     }
 }
 
-/// A worker of a small site: people with pages and assets, a crawler with twenty user agents and five families of URLs.
+/// A worker of a small site: people with pages and assets, a crawler with twenty user agents and five
+/// families of URLs.
 #[test]
 fn a_crawler_is_found_at_a_small_site() {
     let mut world = World::new(27.0, 21);

@@ -17,8 +17,9 @@ fn address(hasher: &Hasher64, number: u64) -> u32 {
     (hasher.hash(&[b"address", &number.to_le_bytes()]) as u32).max(1)
 }
 
-/// The part of a heavy address's requests that are demoted after ten seconds, beside people and addresses that lie in its set of the
-/// table under the guessed key. All signs but the address and its network are everybody's.
+/// The part of a heavy address's requests that are demoted after ten seconds, beside people and addresses
+/// that lie in its set of the table under the guessed key. All signs but the address and its network are
+/// everybody's.
 fn demoted_part(key: (u64, u64)) -> f64 {
     let (guessed, hasher) = (Hasher64::new(GUESSED.0, GUESSED.1), Hasher64::new(key.0, key.1));
     const HEAVY: u64 = 0;
@@ -90,7 +91,8 @@ fn sessions_chosen_to_collide_displace_no_stranger_before_it_is_known() {
     assert!(!proven(GUESSED), "the attack that the key prevents");
 }
 
-/// The same for sources that ignore `Retry-After`: addresses chosen to push one that hammers out of its place.
+/// The same for sources that ignore `Retry-After`: addresses chosen to push one that hammers out of its
+/// place.
 #[test]
 fn addresses_chosen_to_collide_hide_none_that_hammers() {
     let listed = |key: (u64, u64)| {
@@ -112,7 +114,8 @@ fn addresses_chosen_to_collide_hide_none_that_hammers() {
     assert!(!listed(GUESSED), "the attack that the key prevents");
 }
 
-/// A million keys here, ten million in the ignored test below: memory is what it was, and nothing is allocated.
+/// A million keys here, ten million in the ignored test below: memory is what it was, and nothing is
+/// allocated.
 fn flood(keys: u64) {
     let (evidence, impatience) = (Evidence::default(), Impatience::default());
     let mut fairness = Fairness::new(FairnessSettings::default());

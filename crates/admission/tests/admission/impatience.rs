@@ -1,4 +1,5 @@
-//! Which sources are listed because they ignore `Retry-After`: properties over any behaviour that must never be, and those that must.
+//! Which sources are listed because they ignore `Retry-After`: properties over any behaviour that must never
+//! be, and those that must.
 
 use flashweir_admission::fairness::{
     CALM_AFTER, CLIENTS_MIN, EARLY_RETURNS, FORGIVEN_AFTER, Impatience, LISTED_FOR, Listing, TIMES_MAX,
@@ -166,7 +167,8 @@ fn a_clock_that_jumps_lists_no_client_that_keeps_to_its_time() {
     }
 }
 
-/// A source's clients, each refused, and back `told` later or a little after that; now and then one reloads at once, a few times.
+/// A source's clients, each refused, and back `told` later or a little after that; now and then one reloads
+/// at once, a few times.
 fn crowd(clients: u64, told_s: &[u64], are_told_apart: bool, reloads: u64, seed: u64) -> Option<Listing> {
     let impatience = Impatience::default();
     let mut rng = Rng::new(seed);
@@ -195,12 +197,14 @@ fn crowd(clients: u64, told_s: &[u64], are_told_apart: bool, reloads: u64, seed:
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// An office of as many as there may be, whom nothing tells apart, who wait as they are told, whatever that is and however it changes.
+    /// An office of as many as there may be, whom nothing tells apart, who wait as they are told, whatever
+    /// that is and however it changes.
     #[test]
     fn clients_who_wait_are_never_listed(
         clients in 1..=CLIENTS_MIN, told_s in proptest::collection::vec(1_u64..=60, 1..6), reloads in 0_u64..8, seed: u64,
     ) {
-        // A fiftieth of them reloads each time; with a bit less than the assumed number there is room for them.
+        // A fiftieth of them reloads each time; with a bit less than the assumed number there is room for
+        // them.
         let clients = clients * 4 / 5;
         prop_assert_eq!(crowd(clients.max(1), &told_s, false, reloads, seed), None);
         prop_assert_eq!(crowd(clients.max(1), &told_s, true, reloads, seed), None);

@@ -142,7 +142,8 @@ fn in_shadow_long_requests_are_counted_separately_too() {
     assert_eq!(service.in_flight(), (0, 0));
 }
 
-/// The plan after four seconds of fifty pages a second of 10 ms beside ten polls that are in flight all the time.
+/// The plan after four seconds of fifty pages a second of 10 ms beside ten polls that are in flight all the
+/// time.
 fn plan_beside_polls(policing: Policing) -> Plan {
     let policy = Policy { policing, ..Policy::single(Duration::from_secs(1)) };
     let mut planner = PlannerDriver::new(SentryPlanner::new(Arc::new(policy)), Instant::ZERO);

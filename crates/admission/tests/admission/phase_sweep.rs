@@ -57,7 +57,8 @@ fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
         }
         record(&mut sample, &mut rates, offered_rps, admitted_rps);
         if (second + 1) % T_S == phase_s % T_S {
-            // Every response in the window carries the window's mean rate, so that the fastest tenth reads the mean.
+            // Every response in the window carries the window's mean rate, so that the fastest tenth reads
+            // the mean.
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
             sample.rates = drained_rates::of_rates(rates.drain(..).map(|_| mean as f32)).rates;
             sample.to = now;
@@ -73,7 +74,8 @@ fn admitted_over_crowd_rps(mode: PlannerMode, phase_s: u64) -> f64 {
     in_crowd.iter().sum::<f64>() / in_crowd.len() as f64
 }
 
-/// One second of the plant. A window's aggregate is the mean over its requests, as in a static plant it must be.
+/// One second of the plant. A window's aggregate is the mean over its requests, as in a static plant it must
+/// be.
 fn record(sample: &mut Sample, rates: &mut Vec<f64>, offered_rps: f64, admitted_rps: f64) {
     sample.flow.offered += offered_rps.round() as u64;
     sample.unique_offered += offered_rps.round() as u64;
@@ -104,9 +106,9 @@ fn repaired_is_indifferent_to_the_phase_of_its_tick() {
 fn scoreboard_depends_on_the_phase_of_its_tick() {
     let admitted = sweep(PlannerMode::Scoreboard);
     println!("scoreboard: {admitted:.1?}");
-    // A tick soon after the onset averages mostly quiet traffic into the ceiling, a late one mostly crowd, and the
-    // ±20 % scoreboard has no force that would correct either (flaw N-6). A plant with noise gave 112 to 186 req/s;
-    // this one, without, spreads wider.
+    // A tick soon after the onset averages mostly quiet traffic into the ceiling, a late one mostly crowd,
+    // and the ±20 % scoreboard has no force that would correct either (flaw N-6). A plant with noise gave 112
+    // to 186 req/s; this one, without, spreads wider.
     let (early, late) = (admitted[8], admitted[45]);
     assert!(late > 1.5 * early, "{admitted:.1?}");
     let mean = admitted.iter().sum::<f64>() / admitted.len() as f64;

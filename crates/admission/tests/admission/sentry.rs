@@ -184,7 +184,8 @@ proptest! {
         for plan in &first {
             prop_assert!((1..=SENTRY_IN_FLIGHT).contains(&plan.limit));
             prop_assert!(plan.classes[0].hold_len >= 1 && plan.classes[0].hold_len as usize <= REQUESTS_HELD);
-            // Three times what answers take where these are late by themselves, at most 20 s; else five targets at most.
+            // Three times what answers take where these are late by themselves, at most 20 s; else five
+            // targets at most.
             prop_assert!(plan.classes[0].hold_for > Duration::ZERO && plan.classes[0].hold_for <= Duration::from_secs(20));
             prop_assert!(plan.classes[0].retry_after >= Duration::from_secs(1) && plan.classes[0].retry_after <= Duration::from_secs(30));
         }

@@ -168,8 +168,8 @@ fn busy(limit: u32) -> Tick {
     (vec![(completed + 1, completed)], u64::from(limit.max(4)) * 5_000, limit.into(), 20)
 }
 
-/// The limits that are found in five seconds of a crowd, after a crowd, ten idle seconds, and more of these with looks so
-/// far apart; first the limit at the end of these.
+/// The limits that are found in five seconds of a crowd, after a crowd, ten idle seconds, and more of these
+/// with looks so far apart; first the limit at the end of these.
 fn limits_after_idle(idle_s: u64, look_ms: u64) -> Vec<u32> {
     let mut planner = PlannerDriver::new(
         SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1)))),

@@ -1,6 +1,7 @@
 //! Goal: in every order in which workers access what they share, no slot is given twice or lost, no request waits while
-//! there is a free slot, and a planner at rest is woken by the first request that no sample tells of. Method: loom runs the very sources of the sentry's gates and of the gateway's count, with its
-//! atomics, through the interleavings of two and three threads with at most [`PREEMPTIONS_MAX`] preemptions each.
+//! there is a free slot, and a planner at rest is woken by the first request that no sample tells of. Method:
+//! loom runs the very sources of the sentry's gates and of the gateway's count, with its atomics, through the
+//! interleavings of two and three threads with at most [`PREEMPTIONS_MAX`] preemptions each.
 //!
 //! Not under libtest: the sources' own unit tests are compiled with them and cannot run under loom.
 
@@ -119,7 +120,8 @@ fn an_end_meets_an_arrival() {
     assert_eq!((common.in_flight(), common.held(0)), (1, 0));
 }
 
-/// There are two slots from now on, which one gate knows and the other does not yet; an end and an arrival meet meanwhile.
+/// There are two slots from now on, which one gate knows and the other does not yet; an end and an arrival
+/// meet meanwhile.
 fn an_end_meets_a_plan() {
     let (common, [mut one, mut other]) = gates::<2>(1);
     let more = plan(&Policy::single(Duration::from_secs(1)), 2, 2);

@@ -1,8 +1,9 @@
 //! Loom's atomics, as the gates use atomics.
 //!
-//! Loom takes a sequentially consistent access for one that acquires and releases, and knows one total order of fences only.
-//! With such a fence before and after each access the accesses are in one order as well. The models therefore find accesses
-//! in a wrong order or too few of them; they do not find one access among these that is not sequentially consistent.
+//! Loom takes a sequentially consistent access for one that acquires and releases, and knows one total order
+//! of fences only. With such a fence before and after each access the accesses are in one order as well. The
+//! models therefore find accesses in a wrong order or too few of them; they do not find one access among
+//! these that is not sequentially consistent.
 
 pub(crate) use core::sync::atomic::Ordering;
 use loom::sync::atomic::{self, fence};

@@ -84,7 +84,8 @@ fn each_shortage_has_its_word() {
     assert_eq!(both.short_of, Memory);
 }
 
-/// A neighbour takes everything: the service uses little, and can have no more. That is a shortage if it wants more.
+/// A neighbour takes everything: the service uses little, and can have no more. That is a shortage if it
+/// wants more.
 #[test]
 fn what_others_take_counts_for_a_service_that_wants_it() {
     let beside_a_neighbour = |waited_part: f64| {

@@ -60,7 +60,8 @@ fn bytes_make_every_gain_a_thousand_times_too_high() {
     );
 }
 
-/// Without a bound the price of ten minutes' flood takes minutes to fall; with one it falls within half a second of idle periods.
+/// Without a bound the price of ten minutes' flood takes minutes to fall; with one it falls within half a
+/// second of idle periods.
 #[test]
 fn a_bounded_price_recovers() {
     let seconds_to_fall = |is_price_bounded| {
@@ -90,7 +91,8 @@ fn one_stray_hit_among_few_samples_looks_like_many_shares() {
     assert_eq!(occupancy.fraction(3) * 100.0, 10.0);
 }
 
-/// Feeds the published rule a flow with half of 2500 packets a second and 49 others, above the target or not; drops by second.
+/// Feeds the published rule a flow with half of 2500 packets a second and 49 others, above the target or not;
+/// drops by second.
 fn drops_by_second(is_above_target: bool) -> Vec<u32> {
     let rem = Rem { target_packets: 250.0, ..Rem::default() };
     let settings =

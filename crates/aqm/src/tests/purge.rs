@@ -1,5 +1,6 @@
 //! Goal: the repaired rule keeps its promises with any traffic: flows within their share are not cut, those over it get it, the price stays
-//! in its range, no clock and no number of flows breaks it. Method: random traffic beside exact rates; literal cases for each edge.
+//! in its range, no clock and no number of flows breaks it. Method: random traffic beside exact rates;
+//! literal cases for each edge.
 
 use crate::purge::TOLERANCE;
 use crate::{Arrival, CountedPeriod, Fate, FlowHasher, FlowIdentity, HeavyFlows, Purge, PurgeSettings, Rem};
@@ -21,7 +22,8 @@ struct Flow {
     dropped: u64,
 }
 
-/// Flows of these constant rates (packets a second, jittered phases), for `seconds`, through a queue that stays at its target.
+/// Flows of these constant rates (packets a second, jittered phases), for `seconds`, through a queue that
+/// stays at its target.
 fn run(purge: &mut Purge, rates: &[f64], seconds: f64, seed: u64) -> Vec<Flow> {
     let hasher = FlowHasher::new(seed, 9, FlowIdentity::FiveTuple);
     let mut rng = Rng::new(seed);
@@ -105,7 +107,8 @@ proptest! {
         }
     }
 
-    /// The table never reports more of a flow than the flow sent, and never loses one with over an eighth of its set.
+    /// The table never reports more of a flow than the flow sent, and never loses one with over an eighth of
+    /// its set.
     #[test]
     fn the_cache_of_heavy_flows_is_honest(flows in vec(0u64..60, 1..3_000), key in any::<u64>()) {
         let hasher = FlowHasher::new(key, 1, FlowIdentity::FiveTuple);
@@ -202,7 +205,8 @@ fn a_single_packet_proves_nothing() {
     assert!((purge.active_flows() / 2_000.0 - 1.0).abs() < 0.05, "{}", purge.active_flows());
 }
 
-/// Hash flooding: flows chosen to share one set of the cache under a guessed key do not push a heavy flow out under the true one.
+/// Hash flooding: flows chosen to share one set of the cache under a guessed key do not push a heavy flow out
+/// under the true one.
 #[test]
 fn chosen_keys_do_not_hide_a_heavy_flow() {
     let guess = FlowHasher::new(1, 2, FlowIdentity::FiveTuple);

@@ -19,7 +19,8 @@ fn rmse(errors: &[f64]) -> f64 {
     (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt()
 }
 
-/// The bar of two percent lies 11 % above the asymptotic 1.80 %: with 400 seeds a root mean square is known to 3.5 %.
+/// The bar of two percent lies 11 % above the asymptotic 1.80 %: with 400 seeds a root mean square is known
+/// to 3.5 %.
 #[test]
 fn the_count_is_within_two_percent_at_every_number_of_flows() {
     let mut table = String::new();
@@ -165,7 +166,8 @@ proptest! {
     }
 }
 
-/// P-4: with 4000 flows that send 0.3 packets a second each, a window of a second sees 1040, one of ten seconds nearly all.
+/// P-4: with 4000 flows that send 0.3 packets a second each, a window of a second sees 1040, one of ten
+/// seconds nearly all.
 #[test]
 fn a_longer_window_sees_slow_flows() {
     let seen = |span: u64| {

@@ -19,7 +19,8 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 /// Time for the proxy to notice that a connection is closed.
 const NOTICE: Duration = Duration::from_millis(10);
 
-/// Plays the steps against a proxy and records what happens; `is_idle` answers whether the origin has no connection open.
+/// Plays the steps against a proxy and records what happens; `is_idle` answers whether the origin has no
+/// connection open.
 pub(crate) fn play(address: SocketAddr, steps: &[Step], is_idle: impl Fn() -> bool) -> Vec<Event> {
     let mut session = Session { address, client: None, is_leaving: false, owed: 0, events: Vec::new() };
     for step in steps {
@@ -87,7 +88,8 @@ impl Session {
             client.set_patience(PATIENCE);
             self.client = Some(client);
         }
-        // A proxy that has answered and closed may refuse the rest of a request; its answer is read all the same.
+        // A proxy that has answered and closed may refuse the rest of a request; its answer is read all the
+        // same.
         let _ = self.client.as_mut().map(|client| client.try_send(bytes));
     }
 

@@ -50,7 +50,8 @@ pub(crate) fn request(address: SocketAddr, fields: &[(&str, &str)], body: Option
     events
 }
 
-/// Sends `frame` until the proxy ends the connection or the time is over; `processor_time` is the proxy's so far.
+/// Sends `frame` until the proxy ends the connection or the time is over; `processor_time` is the proxy's so
+/// far.
 pub(crate) fn flood(address: SocketAddr, frame: &[u8], processor_time: impl Fn() -> Duration) -> Event {
     match try_flood(address, frame, processor_time) {
         Ok(flood) => Event::Flood(flood),

@@ -1,8 +1,10 @@
-//! Flashweir, nginx, HAProxy and Caddy in front of the same scripted origin: each case is sent to each, what they do stands in one table.
+//! Flashweir, nginx, HAProxy and Caddy in front of the same scripted origin: each case is sent to each, what
+//! they do stands in one table.
 //!
-//! `make compare-behaviour` runs it, prints the table and writes `docs/behaviour.md`. It ends with 1 where Flashweir is wrong in a row on which
-//! an RFC has a word. In the environment: ONLY (a part of the names of cases: prints them, writes nothing) and OUT (the folder of the page).
-//! Each case has a fresh origin and a fresh proxy on loopback; each wait has a time-out, so a run takes three minutes at most.
+//! `make compare-behaviour` runs it, prints the table and writes `docs/behaviour.md`. It ends with 1 where
+//! Flashweir is wrong in a row on which an RFC has a word. In the environment: ONLY (a part of the names of
+//! cases: prints them, writes nothing) and OUT (the folder of the page). Each case has a fresh origin and a
+//! fresh proxy on loopback; each wait has a time-out, so a run takes three minutes at most.
 
 mod case;
 mod cases;

@@ -94,7 +94,8 @@ impl Observation {
         self.arrived().and_then(|request| request.field(name))
     }
 
-    /// The request was refused here: by a status of class 4 or 5 or by closing, and no request reached the origin.
+    /// The request was refused here: by a status of class 4 or 5 or by closing, and no request reached the
+    /// origin.
     pub(crate) fn is_refused(&self) -> bool {
         let by_status = (400..600).contains(&self.status());
         let by_closing =
@@ -102,7 +103,8 @@ impl Observation {
         self.origin.requests.is_empty() && (by_status || by_closing)
     }
 
-    /// The proxy closes the connection, or says that it does: it may read on for a while so that its answer is not lost.
+    /// The proxy closes the connection, or says that it does: it may read on for a while so that its answer
+    /// is not lost.
     pub(crate) fn ends_connection(&self) -> bool {
         let says_close = |response: &Message| {
             response.field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))

@@ -1,5 +1,6 @@
-//! The four proxies with usual settings: connections to the origin kept, the client's address passed on, HTTP/2 in the clear where it can be had.
-//! Each has one configuration file in a separate folder and is ended by its id.
+//! The four proxies with usual settings: connections to the origin kept, the client's address passed on,
+//! HTTP/2 in the clear where it can be had. Each has one configuration file in a separate folder and is ended
+//! by its id.
 
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Process, require_program, reserve_address};
 use std::ffi::OsString;
@@ -36,7 +37,8 @@ impl Kind {
         }
     }
 
-    /// The configuration, with the origin's address and those to listen at; `folder` takes files of the proxy itself.
+    /// The configuration, with the origin's address and those to listen at; `folder` takes files of the proxy
+    /// itself.
     fn config(self, origin: &str, listen: [SocketAddr; 2], folder: &Path) -> String {
         let ([http1, http2], folder) = (listen, folder.display());
         match self {

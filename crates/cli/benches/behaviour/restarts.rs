@@ -1,5 +1,5 @@
-//! An origin that restarts under load: GETs at a fixed rate through each proxy, over connections that are kept, while the origin ends all of
-//! its connections, is away for a moment, and comes back.
+//! An origin that restarts under load: GETs at a fixed rate through each proxy, over connections that are
+//! kept, while the origin ends all of its connections, is away for a moment, and comes back.
 
 use crate::page;
 use crate::proxies::{Kind, Programs};

@@ -1,8 +1,8 @@
-//! Figure 3 of Cataclysm with real servers: three processor-bound ones, of which one is PHP-FPM behind nginx, behind the
-//! gateway with gold, silver and bronze.
+//! Figure 3 of Cataclysm with real servers: three processor-bound ones, of which one is PHP-FPM behind nginx,
+//! behind the gateway with gold, silver and bronze.
 //!
-//! `make cataclysm` runs it and writes `docs/reproduction-real.md` and its figures. In the environment: SPEED_UP (how many
-//! of the paper's 480 seconds pass in one of ours) and OUT (where the page goes).
+//! `make cataclysm` runs it and writes `docs/reproduction-real.md` and its figures. In the environment:
+//! SPEED_UP (how many of the paper's 480 seconds pass in one of ours) and OUT (where the page goes).
 //!
 //! The three servers share core 0; gateway and load generator have the other cores.
 

@@ -20,8 +20,8 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Starts them, and makes PHP's page cost what a request costs the others. `None`, and a line that says so, without
-    /// PHP or nginx.
+    /// Starts them, and makes PHP's page cost what a request costs the others. `None`, and a line that says
+    /// so, without PHP or nginx.
     pub(crate) fn start(binary: &Flashweir) -> Option<Self> {
         let php = Php::require("cataclysm", WORKERS, &page(0.0))?;
         php.processes().into_iter().for_each(machine::give_core_0);

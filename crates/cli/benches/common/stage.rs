@@ -79,8 +79,8 @@ pub(crate) fn compose(composition: Composition, builder: GatewayBuilder) -> Gate
     }
 }
 
-/// People who come to `url`, each from one of very many addresses and with a connection of their own: the gateway takes a second
-/// request from a refused address for a retry of the first.
+/// People who come to `url`, each from one of very many addresses and with a connection of their own: the
+/// gateway takes a second request from a refused address for a retry of the first.
 pub(crate) fn people(url: &str, profile: RateProfile) -> Result<LoadPlan, Box<dyn std::error::Error>> {
     let target = Target::parse(url)?;
     let class = ClassPlan::get(&target)?;
@@ -92,8 +92,9 @@ pub(crate) fn people(url: &str, profile: RateProfile) -> Result<LoadPlan, Box<dy
     })
 }
 
-/// Sends people to a gateway, and shows `watch` the progress about five times a second; what the load generator found, and what the origin did with its time between the two moments. Why
-/// not, if something could not be read or sent.
+/// Sends people to a gateway, and shows `watch` the progress about five times a second; what the load
+/// generator found, and what the origin did with its time between the two moments. Why not, if something
+/// could not be read or sent.
 pub(crate) fn send(
     gateway: &Gateway,
     origin: &Origin,

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Moves this process, and so all that it starts, to every core but the first. A sentence that says who is where.
+/// Moves this process, and so all that it starts, to every core but the first. A sentence that says who is
+/// where.
 pub(crate) fn leave_core_0_to_the_origin() -> String {
     let cores = cores();
     let others = if cores > 2 { format!("1-{}", cores - 1) } else { "1".to_owned() };

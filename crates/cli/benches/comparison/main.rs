@@ -1,10 +1,12 @@
-//! Flashweir beside nothing, nginx, HAProxy and Envoy: the same crowds, origins and load generator through each.
+//! Flashweir beside nothing, nginx, HAProxy and Envoy: the same crowds, origins and load generator through
+//! each.
 //!
-//! `make compare` runs it and writes `docs/comparison.md` and `docs/comparison.json`. In the environment: ROUNDS,
-//! SECONDS (length of a crowd) and OUT (where the two files go). What cannot be started is named and its column says so.
+//! `make compare` runs it and writes `docs/comparison.md` and `docs/comparison.json`. In the environment:
+//! ROUNDS, SECONDS (length of a crowd) and OUT (where the two files go). What cannot be started is named and
+//! its column says so.
 //!
-//! The origin has core 0 to itself; protection and load generator share the other cores. Each visit gets a fresh origin
-//! and a fresh protection; the capacity by which it is judged is measured right before it.
+//! The origin has core 0 to itself; protection and load generator share the other cores. Each visit gets a
+//! fresh origin and a fresh protection; the capacity by which it is judged is measured right before it.
 
 mod machine;
 mod progress;

@@ -22,8 +22,8 @@ const CAPACITY_FIRST_MEASURED_FOR: Duration = Duration::from_secs(3);
 const MEASURED_AGAIN: u32 = 5;
 /// From here to the first arrival: the generator starts its threads in that time.
 const LEAD: Duration = Duration::from_millis(500);
-/// The last reading comes this much before the end of the crowd: where all requests are answered at once, the run ends with
-/// it.
+/// The last reading comes this much before the end of the crowd: where all requests are answered at once, the
+/// run ends with it.
 const READ_BEFORE_END: Duration = Duration::from_millis(500);
 const SOURCES: u32 = 4_000;
 /// The same crowd for every protection.
@@ -69,8 +69,8 @@ impl Stage {
         }
     }
 
-    /// Sends the crowd; why not, if the protection does not start although it did at the rehearsal, or something could
-    /// not be sent or read.
+    /// Sends the crowd; why not, if the protection does not start although it did at the rehearsal, or
+    /// something could not be sent or read.
     ///
     /// # Panics
     /// When the origin fails.

@@ -1,4 +1,5 @@
-//! The contestants, and the settings of those that have to be tuned: searched in the same run, at 3 times the capacity.
+//! The contestants, and the settings of those that have to be tuned: searched in the same run, at 3 times the
+//! capacity.
 
 use crate::protection::{Kind, haproxy, nginx};
 use crate::stage::Stage;
@@ -9,7 +10,8 @@ const ORIGINS: [OriginKind; 2] = [OriginKind::CpuBound, OriginKind::WorkerBound]
 const OFFERED: f64 = 3.0;
 const CROWD_S: u64 = 4;
 
-/// nginx: what the others than gold, who pass, may have of the capacity; and what may wait, in seconds of that rate.
+/// nginx: what the others than gold, who pass, may have of the capacity; and what may wait, in seconds of
+/// that rate.
 const RATES: Knob<'_, f64> = Knob {
     grid: &[0.55, 0.62, 0.7, 0.78],
     below: |rate| Some(rate - RATE_STEP).filter(|&rate| rate > 0.0),

@@ -52,7 +52,8 @@ fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<R
         (rates.iter().sum::<f64>() / rates.len() as f64, rates.iter().copied().fold(0.0, f64::max));
     let profile = RateProfile::from_bins(SECOND, rates).map_err(|error| error.to_string())?;
     let length = profile.length();
-    // A run ends with its last answer: a stretch whose last seconds are silent would end before its last reading.
+    // A run ends with its last answer: a stretch whose last seconds are silent would end before its last
+    // reading.
     let longer = RateProfile::constant(mean_rps, SECOND).map_err(|error| error.to_string())?;
     let composition = Composition::Default;
     let origin = stage.origin(PAGE_MS);
@@ -80,7 +81,8 @@ fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<R
     })
 }
 
-/// The verdicts in their order, each as long as it lasted once, from when the gateway has learned what is usual on.
+/// The verdicts in their order, each as long as it lasted once, from when the gateway has learned what is
+/// usual on.
 fn changes(seen: Vec<String>) -> Vec<String> {
     let mut verdicts: Vec<String> =
         seen.into_iter().skip_while(|verdict| verdict == "too_few_samples").collect();

@@ -1,11 +1,12 @@
-//! The gateway's composition before other bottlenecks than a crowded origin, measured: a narrow link to the clients, calm
-//! stretches of real days, thousands of new connections a second, a crowd through a sidecar that is asked for less, surges of real days. `flashweir-trials` says what is run and
-//! how it is judged.
+//! The gateway's composition before other bottlenecks than a crowded origin, measured: a narrow link to the
+//! clients, calm stretches of real days, thousands of new connections a second, a crowd through a sidecar
+//! that is asked for less, surges of real days. `flashweir-trials` says what is run and how it is judged.
 //!
-//! `make bench-composition` runs it. In the environment: PARTS, of `links calm connections nodes surges`; ONLY, a word that the name of
-//! a link, a trace or a surge contains; ROUNDS; SECONDS, for which a link and new connections are measured and which a calm
-//! stretch lasts; TRACES, the folder of the traces, without which only a steady stretch is played. An hour and a half as they
-//! are. The link needs root: it is between network namespaces.
+//! `make bench-composition` runs it. In the environment: PARTS, of `links calm connections nodes surges`;
+//! ONLY, a word that the name of a link, a trace or a surge contains; ROUNDS; SECONDS, for which a link and
+//! new connections are measured and which a calm stretch lasts; TRACES, the folder of the traces, without
+//! which only a steady stretch is played. An hour and a half as they are. The link needs root: it is between
+//! network namespaces.
 
 mod calm;
 #[path = "../common/mod.rs"]

@@ -1,8 +1,9 @@
-//! Cost of the reports of 1,000 gateways to their leader over its transport: a real `flashweir run` that leads by `cluster.listen`, and 1,000 connections
-//! on loopback that are kept, ten sealed reports a second on each, every one answered. `make bench-leader` prints it beside the cost without a network.
+//! Cost of the reports of 1,000 gateways to their leader over its transport: a real `flashweir run` that
+//! leads by `cluster.listen`, and 1,000 connections on loopback that are kept, ten sealed reports a second on
+//! each, every one answered. `make bench-leader` prints it beside the cost without a network.
 //!
-//! Counted is the processor time of the leader's process, kernel included, by the scheduler's account of all its threads. GATEWAYS and SECONDS in the environment change
-//! number and length.
+//! Counted is the processor time of the leader's process, kernel included, by the scheduler's account of all
+//! its threads. GATEWAYS and SECONDS in the environment change number and length.
 
 #![expect(clippy::disallowed_methods, reason = "what is measured takes its time")]
 

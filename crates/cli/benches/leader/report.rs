@@ -1,5 +1,6 @@
-//! Reports as a gateway seals them, and what its leader answers. The format is that of the gateway's `cluster/message.rs`; the policy's number and
-//! the service's name are taken from the report of a real gateway.
+//! Reports as a gateway seals them, and what its leader answers. The format is that of the gateway's
+//! `cluster/message.rs`; the policy's number and the service's name are taken from the report of a real
+//! gateway.
 
 use bytes::{Buf, BufMut};
 use flashweir_admission::sentry::{ClassCounts, Sample};
@@ -15,7 +16,8 @@ pub(crate) const KEY_NUMBER: u8 = 1;
 /// The number of the key and the tag, behind every message.
 const SEAL_BYTES: usize = 33;
 
-/// Measurements of each gateway in the 100 ms of a report, as in the measurement without a network: an overload of four times.
+/// Measurements of each gateway in the 100 ms of a report, as in the measurement without a network: an
+/// overload of four times.
 const OFFERED: u64 = 40;
 const ADMITTED: u64 = 10;
 const IN_FLIGHT: u32 = 1;

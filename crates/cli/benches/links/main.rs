@@ -1,8 +1,9 @@
-//! Ten TCP flows and one that sends 9 Mb/s of UDP share 10 Mb/s, under each discipline that this kernel has: what each flow gets, and
-//! how long packets wait.
+//! Ten TCP flows and one that sends 9 Mb/s of UDP share 10 Mb/s, under each discipline that this kernel has:
+//! what each flow gets, and how long packets wait.
 //!
-//! `make bench-links` runs it. Root: it makes network namespaces. In the environment: SECONDS, for which each discipline is measured
-//! after ten seconds; ROUNDS; ONLY, a word that a discipline's name contains. Some five minutes as they are.
+//! `make bench-links` runs it. Root: it makes network namespaces. In the environment: SECONDS, for which each
+//! discipline is measured after ten seconds; ROUNDS; ONLY, a word that a discipline's name contains. Some
+//! five minutes as they are.
 
 #![expect(
     clippy::disallowed_methods,
@@ -30,8 +31,8 @@ const LOOKS: u32 = 20;
 const JAIN_BAR: f64 = 0.95;
 const LEAST_BAR: f64 = 0.8;
 
-/// A discipline: its name, whether senders understand marks, whether `flashweir router` divides the link, and what `tc` puts behind
-/// the token bucket.
+/// A discipline: its name, whether senders understand marks, whether `flashweir router` divides the link, and
+/// what `tc` puts behind the token bucket.
 type Discipline = (&'static str, bool, bool, &'static [&'static str]);
 
 const DISCIPLINES: &[Discipline] = &[

@@ -1,4 +1,5 @@
-//! An application server on core 0: its processes, its address, and the file with a byte for each completed request.
+//! An application server on core 0: its processes, its address, and the file with a byte for each completed
+//! request.
 
 use crate::machine;
 use flashweir_testbed::origin::account::Meter;

@@ -15,7 +15,8 @@ pub(crate) enum Front {
 }
 
 impl Front {
-    /// Starts one before `origin`; `kind` is what to start unless it is Flashweir. Why not, if a program is missing or does not start.
+    /// Starts one before `origin`; `kind` is what to start unless it is Flashweir. Why not, if a program is
+    /// missing or does not start.
     pub(crate) fn start(
         tools: &Tools,
         protection: Protection,

@@ -1,8 +1,9 @@
-//! nginx with files, behind a link that is narrower than a crowd: in its own namespace, with protection and clients in another.
+//! nginx with files, behind a link that is narrower than a crowd: in its own namespace, with protection and
+//! clients in another.
 //!
-//! The origin's processor is idle here, so the link's rate is what is shared out. An answer in time is worth the bytes that it
-//! needs at the least: its body, its head, and the headers of full frames. What is sent again, sent for a client that has left, or
-//! sent as a refusal is not useful.
+//! The origin's processor is idle here, so the link's rate is what is shared out. An answer in time is worth
+//! the bytes that it needs at the least: its body, its head, and the headers of full frames. What is sent
+//! again, sent for a client that has left, or sent as a refusal is not useful.
 
 use flashweir_load::Progress;
 use flashweir_testkit::{NarrowLink, Nginx};

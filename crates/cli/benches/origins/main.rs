@@ -1,13 +1,16 @@
-//! Real origins: PHP-FPM, Python WSGI, Node, PostgreSQL and files over a narrow link, each behind nothing, Flashweir with its
-//! defaults, HAProxy with the best static limit that a search finds, and Envoy's adaptive concurrency.
+//! Real origins: PHP-FPM, Python WSGI, Node, PostgreSQL and files over a narrow link, each behind nothing,
+//! Flashweir with its defaults, HAProxy with the best static limit that a search finds, and Envoy's adaptive
+//! concurrency.
 //!
-//! `make bench-origins` runs it; it writes `docs/origins.md` and `docs/origins.json`, in which each invocation replaces its own rows. In the
-//! environment: ONLY (some of `php,wsgi,node,postgres,static`; `none` makes the page again from the rows that are there), OVERLOAD (3, over the capacity), ROUNDS, SECONDS (length of a crowd), SEARCH=stored (takes the
-//! static limit that an earlier invocation found), OUT (where the two files go), TRACE (a folder for what the gateway believed,
-//! four times a second). Each origin takes two minutes and a half as they are, of which the search is one. The link needs root.
+//! `make bench-origins` runs it; it writes `docs/origins.md` and `docs/origins.json`, in which each
+//! invocation replaces its own rows. In the environment: ONLY (some of `php,wsgi,node,postgres,static`;
+//! `none` makes the page again from the rows that are there), OVERLOAD (3, over the capacity), ROUNDS,
+//! SECONDS (length of a crowd), SEARCH=stored (takes the static limit that an earlier invocation found), OUT
+//! (where the two files go), TRACE (a folder for what the gateway believed, four times a second). Each origin
+//! takes two minutes and a half as they are, of which the search is one. The link needs root.
 //!
-//! The origin's processes share core 0; protection and load generator have the other cores. What cannot be installed is named, and
-//! the page says so.
+//! The origin's processes share core 0; protection and load generator have the other cores. What cannot be
+//! installed is named, and the page says so.
 
 mod application;
 #[path = "../common/mod.rs"]

@@ -1,6 +1,7 @@
 //! PostgreSQL, and a small application that has a pool of ten connections to it.
 //!
-//! The database lives in a temporary directory and listens at a socket in it. It does not run as root, so root starts it as `nobody`.
+//! The database lives in a temporary directory and listens at a socket in it. It does not run as root, so
+//! root starts it as `nobody`.
 
 use crate::application::{Application, Directory, Server};
 use crate::wsgi::gunicorn;

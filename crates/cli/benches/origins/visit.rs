@@ -11,7 +11,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The last reading comes before the end of the crowd: where every client is answered at once, the run ends with it.
+/// The last reading comes before the end of the crowd: where every client is answered at once, the run ends
+/// with it.
 const READ_BEFORE_END: Duration = Duration::from_millis(300);
 
 /// Rate and length of a crowd.
@@ -58,7 +59,8 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// Sends the crowd; `kind` is what to start unless it is Flashweir. Why not, if something does not start, or cannot be sent or read.
+    /// Sends the crowd; `kind` is what to start unless it is Flashweir. Why not, if something does not start,
+    /// or cannot be sent or read.
     pub(crate) fn visit(
         &self,
         origin: Origin,

@@ -14,8 +14,8 @@ const START_WITHIN: Duration = Duration::from_secs(10);
 /// The reasons that are the sentry's own.
 const REASONS: [&str; 4] = ["capacity", "deadline", "reserved", "client_share"];
 
-/// A gateway that refuses every request, as its origin, which never answers, is full and the queue is empty by
-/// configuration. `None`, and a line that says so, if this build has no sentry.
+/// A gateway that refuses every request, as its origin, which never answers, is full and the queue is empty
+/// by configuration. `None`, and a line that says so, if this build has no sentry.
 ///
 /// # Panics
 /// When it refuses for another reason, or does not refuse at all.

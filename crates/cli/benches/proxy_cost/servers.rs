@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Settings that nginx needs in both roles: one process in the foreground, so that ending it ends all of it, and
-/// nothing on disk but its folder.
+/// Settings that nginx needs in both roles: one process in the foreground, so that ending it ends all of it,
+/// and nothing on disk but its folder.
 const NGINX_HEAD: &str = "daemon off; master_process off; error_log stderr crit;
 events { worker_connections 4096; }
 http { access_log off; keepalive_requests 1000000000; client_body_temp_path body; proxy_temp_path proxy;
@@ -25,7 +25,8 @@ pub(crate) struct Candidate {
     _held: Option<Held>,
 }
 
-/// An upstream that never answers, and the clients whose requests are in flight for as long as the candidate runs.
+/// An upstream that never answers, and the clients whose requests are in flight for as long as the candidate
+/// runs.
 pub(crate) type Held = (TcpListener, Vec<TcpStream>);
 
 /// A folder that goes away with the run.
@@ -94,7 +95,8 @@ fn flashweir(directory: &Directory, job: Job) -> Candidate {
             (upstream_port, vec![process], None, "")
         }
         Job::Refuse => {
-            // The one request allowed in flight is held by an upstream that never answers: all others are refused.
+            // The one request allowed in flight is held by an upstream that never answers: all others are
+            // refused.
             let silent = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
             let upstream_port = silent.local_addr().expect("a bound listener").port();
             (upstream_port, Vec::new(), Some(silent), "[bounds]\nmax_requests_in_flight = 1\n")

@@ -1,9 +1,10 @@
-//! Cost of a recording: CPU time of a gateway with `--record` over one without, its bytes, and how fast it is replayed.
+//! Cost of a recording: CPU time of a gateway with `--record` over one without, its bytes, and how fast it is
+//! replayed.
 //!
-//! Three times as many requests as the origin can do come all the time: the dearest case, for every planner is at work. Both
-//! gateways take turns, in reversed order every other round, so that other work of the machine falls on both; CPU time is
-//! read from the scheduler's own account, and ratios are medians over rounds. `make bench-recording` runs it; ROUNDS and SECONDS in the
-//! environment change its length.
+//! Three times as many requests as the origin can do come all the time: the dearest case, for every planner
+//! is at work. Both gateways take turns, in reversed order every other round, so that other work of the
+//! machine falls on both; CPU time is read from the scheduler's own account, and ratios are medians over
+//! rounds. `make bench-recording` runs it; ROUNDS and SECONDS in the environment change its length.
 
 #[path = "../proxy_cost/cpu.rs"]
 mod cpu;

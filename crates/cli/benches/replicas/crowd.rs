@@ -21,8 +21,8 @@ pub(crate) fn path(document: &str) -> String {
     format!("/work?max_age=3600&d={document}")
 }
 
-/// Sends these rates one after the other, by the thesis's method 4, for the documents with these paths (or any, by number); each request has its own connection, and counts as in time within
-/// a second.
+/// Sends these rates one after the other, by the thesis's method 4, for the documents with these paths (or
+/// any, by number); each request has its own connection, and counts as in time within a second.
 pub(crate) fn send(
     to: SocketAddr,
     rates: &[(u32, Duration)],

@@ -1,4 +1,5 @@
-//! RADAR-F4.8 and F4.10 to F4.12: a step of load on two replicas of which one has every document, by both sets of rules.
+//! RADAR-F4.8 and F4.10 to F4.12: a step of load on two replicas of which one has every document, by both
+//! sets of rules.
 
 use crate::cluster::{Cluster, Settings};
 use crate::{Bench, crowd, median};
@@ -6,7 +7,8 @@ use flashweir_testkit::number_from_environment;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A figure: the crowd's rate, LW, and the interval of the reports, of which ten seconds of the paper's are two.
+/// A figure: the crowd's rate, LW, and the interval of the reports, of which ten seconds of the paper's are
+/// two.
 struct Figure {
     name: &'static str,
     crowd_rps: u32,

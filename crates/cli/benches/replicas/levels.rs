@@ -78,7 +78,8 @@ fn settings(answer: &'static str) -> Settings {
     }
 }
 
-/// Asks by each way in turns; CPU time of distributor, redirector and replica for each request of theirs, microseconds.
+/// Asks by each way in turns; CPU time of distributor, redirector and replica for each request of theirs,
+/// microseconds.
 fn measure(cluster: &Cluster, by_way: &mut [(Vec<f64>, Vec<f64>); 3], added: &mut [Vec<f64>; 3]) -> [f64; 3] {
     let entries = [cluster.replicas[0].address, cluster.redirector.address(), cluster.distributor.address()];
     let mut people = entries.map(|entry| Person { entry, open: BTreeMap::new() });

@@ -8,8 +8,9 @@
 //! * `herd` (RADAR-F4.8, F4.10 to F4.12): two replicas of which one has every document at first, by the published rules and by the repaired ones.
 //! * `waiters`: ten thousand requests for one document that is being fetched (one gateway).
 //!
-//! In the environment: PARTS (some of the above, separated by commas), ROUNDS, SECONDS (length of a crowd of `herd`). The parts count
-//! requests and CPU time from the kernel's books; only the times of `server`, `levels` and `waiters` need an otherwise idle machine.
+//! In the environment: PARTS (some of the above, separated by commas), ROUNDS, SECONDS (length of a crowd of
+//! `herd`). The parts count requests and CPU time from the kernel's books; only the times of `server`,
+//! `levels` and `waiters` need an otherwise idle machine.
 
 mod cluster;
 #[path = "../common/mod.rs"]

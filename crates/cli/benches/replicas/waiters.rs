@@ -1,4 +1,5 @@
-//! Ten thousand requests for one document that is being fetched: how long after the origin's answer each has it.
+//! Ten thousand requests for one document that is being fetched: how long after the origin's answer each has
+//! it.
 
 use crate::cluster::cpu_s;
 use crate::{Bench, median, quantile};

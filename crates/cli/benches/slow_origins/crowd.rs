@@ -115,8 +115,9 @@ impl Crowd {
         Ok(Stream { arrivals, classes: vec![Share { class, weight: 1.0 }] })
     }
 
-    /// The requests that the load generator sends: all but streams. Each client has one of very many addresses and a connection of its
-    /// own: the gateway takes a second request from a refused address for a retry of the first.
+    /// The requests that the load generator sends: all but streams. Each client has one of very many
+    /// addresses and a connection of its own: the gateway takes a second request from a refused address for a
+    /// retry of the first.
     pub(crate) fn plan(&self, address: SocketAddr) -> Result<LoadPlan, Box<dyn Error>> {
         let target = Target::parse(&format!("http://{address}/"))?;
         let kinds: Vec<&Kind> =

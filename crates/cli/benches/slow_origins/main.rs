@@ -1,13 +1,16 @@
-//! Real origins whose requests differ: long polls, exports, streams, pauses and slow upstream services beside pages, each behind nothing,
-//! Flashweir with its defaults, HAProxy with the best static limit that a search finds, and Envoy's adaptive concurrency.
+//! Real origins whose requests differ: long polls, exports, streams, pauses and slow upstream services beside
+//! pages, each behind nothing, Flashweir with its defaults, HAProxy with the best static limit that a search
+//! finds, and Envoy's adaptive concurrency.
 //!
-//! `make bench-slow` runs it; it writes `docs/slow-origins.md` and `docs/slow-origins.json`, in which each invocation replaces its own rows. In the
-//! environment: ONLY (some of `polls,asyncio,streams,exports,pauses,api,model`; `none` makes the page again from the rows that are there),
-//! ROUNDS, SECONDS (length of a crowd), SEARCH=stored (takes the static limit that an earlier invocation found), OUT (where the two files go), TRACE (a
-//! folder for what the gateway believed, four times a second). All take half an hour as they are, of which the searches are five minutes.
+//! `make bench-slow` runs it; it writes `docs/slow-origins.md` and `docs/slow-origins.json`, in which each
+//! invocation replaces its own rows. In the environment: ONLY (some of
+//! `polls,asyncio,streams,exports,pauses,api,model`; `none` makes the page again from the rows that are
+//! there), ROUNDS, SECONDS (length of a crowd), SEARCH=stored (takes the static limit that an earlier
+//! invocation found), OUT (where the two files go), TRACE (a folder for what the gateway believed, four times
+//! a second). All take half an hour as they are, of which the searches are five minutes.
 //!
-//! The origin's processes share core 0; protection and load generator have the other cores. What cannot be installed is named, and
-//! the page says so.
+//! The origin's processes share core 0; protection and load generator have the other cores. What cannot be
+//! installed is named, and the page says so.
 
 #[path = "../origins/application.rs"]
 mod application;

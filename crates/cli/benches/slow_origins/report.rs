@@ -1,4 +1,5 @@
-//! `docs/slow-origins.json`, which keeps the rows of earlier invocations, and `docs/slow-origins.md` made from it.
+//! `docs/slow-origins.json`, which keeps the rows of earlier invocations, and `docs/slow-origins.md` made
+//! from it.
 
 use crate::core_time::CoreTime;
 use crate::machine;

@@ -56,8 +56,8 @@ impl Running {
         }
     }
 
-    /// Has all long polls answered, so that a run need not wait for them; blocks for a second at most. An origin that is busy answers them
-    /// when it has read this.
+    /// Has all long polls answered, so that a run need not wait for them; blocks for a second at most. An
+    /// origin that is busy answers them when it has read this.
     pub(crate) fn announce_news(&self) {
         let Some(mut connection) =
             TcpStream::connect(self.application.address).ok().filter(|_| self.has_news)

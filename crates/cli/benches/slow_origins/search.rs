@@ -1,4 +1,5 @@
-//! The best static limit for an origin with long requests: HAProxy's `maxconn`, and how long a request may wait for it.
+//! The best static limit for an origin with long requests: HAProxy's `maxconn`, and how long a request may
+//! wait for it.
 
 use crate::crowd::Crowd;
 use crate::protection::{Kind, haproxy::Setting};

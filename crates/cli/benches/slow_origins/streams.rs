@@ -15,7 +15,8 @@ use tokio::time::{sleep_until, timeout_at};
 const HEAD_BYTES_MAX: usize = 16 << 10;
 const READ_BYTES: usize = 4 << 10;
 
-/// Opens the streams of a kind at their moments after `begins`, and keeps them open until the crowd is over; blocks until then.
+/// Opens the streams of a kind at their moments after `begins`, and keeps them open until the crowd is over;
+/// blocks until then.
 pub(crate) fn run(
     kind: &'static Kind,
     crowd: &Crowd,
@@ -47,7 +48,8 @@ pub(crate) fn run(
     })
 }
 
-/// Asks for one, from an address that no other stream has; the status of the response, and the connection after its head.
+/// Asks for one, from an address that no other stream has; the status of the response, and the connection
+/// after its head.
 async fn open(speaks: Speaks, address: SocketAddr, number: u16) -> io::Result<(u16, TcpStream)> {
     let socket = TcpSocket::new_v4()?;
     // Load comes from 127.77.0.0/16.

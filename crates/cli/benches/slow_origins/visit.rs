@@ -35,7 +35,8 @@ struct Seen {
 }
 
 impl Visits {
-    /// Sends the crowd; `start` is what to start unless it is Flashweir. Why not, if something does not start, or cannot be sent or read.
+    /// Sends the crowd; `start` is what to start unless it is Flashweir. Why not, if something does not
+    /// start, or cannot be sent or read.
     pub(crate) fn visit(
         &self,
         protection: Protection,
@@ -128,7 +129,8 @@ fn send(
     })
 }
 
-/// Takes capacity in the last phase, where there is one, and has the long polls answered at the end. Why not, if it could not.
+/// Takes capacity in the last phase, where there is one, and has the long polls answered at the end. Why not,
+/// if it could not.
 fn change(running: &Running, crowd: &Crowd, begins: Instant) -> Result<(), String> {
     let ends = begins + crowd.length();
     let phases = crowd.phases();

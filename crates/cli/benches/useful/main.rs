@@ -1,14 +1,18 @@
-//! Useful work of a real origin behind NEWS alone, the sentry alone and the default composition of the gateway.
+//! Useful work of a real origin behind NEWS alone, the sentry alone and the default composition of the
+//! gateway.
 //!
-//! `make bench-useful` runs it. An origin with one worker has a core to itself; gateway and load generator share the other
-//! cores. Calm first, then a crowd at a multiple of the capacity, which is measured before each block of runs. *Useful* is
-//! read from the second second of the crowd on: how fast protection comes is another number. It takes the origin's busy
-//! share and its completions from the same seconds, so that the machine's drifting speed does not count.
+//! `make bench-useful` runs it. An origin with one worker has a core to itself; gateway and load generator
+//! share the other cores. Calm first, then a crowd at a multiple of the capacity, which is measured before
+//! each block of runs. *Useful* is read from the second second of the crowd on: how fast protection comes is
+//! another number. It takes the origin's busy share and its completions from the same seconds, so that the
+//! machine's drifting speed does not count.
 //!
-//! The column of NEWS alone is that of a short calm and a crowd judged from its second second. After five seconds of calm and
-//! judged from the fifth second of the crowd it reaches 0.75 to 0.97 at three times the capacity (`tests/servers/news/crowd.rs`).
+//! The column of NEWS alone is that of a short calm and a crowd judged from its second second. After five
+//! seconds of calm and judged from the fifth second of the crowd it reaches 0.75 to 0.97 at three times the
+//! capacity (`tests/servers/news/crowd.rs`).
 //!
-//! In the environment: ROUNDS; SECONDS, the length of a run; PAGES, milliseconds of some of the pages. 13 minutes as they are.
+//! In the environment: ROUNDS; SECONDS, the length of a run; PAGES, milliseconds of some of the pages. 13
+//! minutes as they are.
 
 #[path = "../common/mod.rs"]
 mod common;

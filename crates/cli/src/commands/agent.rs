@@ -8,15 +8,17 @@ use std::path::PathBuf;
 
 /// Report what a service's machine is short of: processor, memory, disk, or nothing.
 ///
-/// Runs beside a service, reads what Linux accounts for its control group or process once a second, and answers `/load` with utilisation,
-/// pressure and queues, in ORCA's fields too. A gateway asks for it (`agents` in `[upstream]`), names the shortage in its verdict, and gives
-/// busier servers less. Needs no privileges for a service of the same user.
+/// Runs beside a service, reads what Linux accounts for its control group or process once a second, and
+/// answers `/load` with utilisation, pressure and queues, in ORCA's fields too. A gateway asks for it
+/// (`agents` in `[upstream]`), names the shortage in its verdict, and gives busier servers less. Needs no
+/// privileges for a service of the same user.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
     /// Where to answer; port 0 takes a free one, named on stdout. Every client that can connect can read it.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9901")]
     listen: SocketAddr,
-    /// The service's process; its descendants count with it. Without this and --cgroup the whole machine is looked at.
+    /// The service's process; its descendants count with it. Without this and --cgroup the whole machine is
+    /// looked at.
     #[arg(long, value_name = "PID", conflicts_with = "cgroup")]
     pid: Option<u32>,
     /// The service's control group (version 2): a directory, or its path below the hierarchy's root.

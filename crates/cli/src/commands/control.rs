@@ -5,11 +5,12 @@ use flashweir_config::{Log, LogFormat, LogLevel};
 use flashweir_control::Config;
 use std::path::PathBuf;
 
-/// Order servers by what a gateway refuses: copies of a command, another program's servers, or workloads of Kubernetes.
+/// Order servers by what a gateway refuses: copies of a command, another program's servers, or workloads of
+/// Kubernetes.
 ///
-/// Reads what gateways were offered, admitted and refused every few seconds, and plans servers for the demand, refused requests
-/// included. With --config the copies stop with it, by SIGTERM or SIGINT; with --kubernetes replicas stay as they are. Gateways do
-/// without it.
+/// Reads what gateways were offered, admitted and refused every few seconds, and plans servers for the
+/// demand, refused requests included. With --config the copies stop with it, by SIGTERM or SIGINT; with
+/// --kubernetes replicas stay as they are. Gateways do without it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ControlArgs {
     /// The configuration file (TOML), described in docs/control.md.

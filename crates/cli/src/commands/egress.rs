@@ -5,11 +5,13 @@ use flashweir_config::{Log, LogFormat, LogLevel};
 use flashweir_egress::Config;
 use std::path::PathBuf;
 
-/// Send a process's requests on, no more than the called services ask for: a sidecar for processes that know nothing of it.
+/// Send a process's requests on, no more than the called services ask for: a sidecar for processes that know
+/// nothing of it.
 ///
-/// The process connects to a listener instead of the service, or uses it as its HTTP proxy. When a service asks for less (the response
-/// field Flashweir-Overload), more important requests go first, some wait for a moment, and the rest is answered here, at once. SIGTERM
-/// and SIGINT end it in order; SIGHUP reads the files of keys again.
+/// The process connects to a listener instead of the service, or uses it as its HTTP proxy. When a service
+/// asks for less (the response field Flashweir-Overload), more important requests go first, some wait for a
+/// moment, and the rest is answered here, at once. SIGTERM and SIGINT end it in order; SIGHUP reads the files
+/// of keys again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EgressArgs {
     /// The configuration file (TOML), described in docs/egress.md.

@@ -31,7 +31,8 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-/// An explanation is a few hundred bytes; a longer answer of another server at that address is not read to its end.
+/// An explanation is a few hundred bytes; a longer answer of another server at that address is not read to
+/// its end.
 const ANSWER_BYTES: usize = 1 << 20;
 /// The gateway answers in milliseconds even under overload.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -12,17 +12,20 @@ use flashweir_wire::replay::{OtherPolicy, Replay, Summary};
 
 use flashweir_command::exit::UsageError;
 
-/// Let the planners decide again what they decided when `flashweir run --record FILE` recorded it, and compare.
+/// Let the planners decide again what they decided when `flashweir run --record FILE` recorded it, and
+/// compare.
 ///
-/// The same samples give the same plans, bit for bit: then there is one line, and the exit code is 0. Else it prints where
-/// the plans part and in which fields, and the exit code is 1. Full segments beside FILE (FILE.0, FILE.1, …) are read first.
+/// The same samples give the same plans, bit for bit: then there is one line, and the exit code is 0. Else it
+/// prints where the plans part and in which fields, and the exit code is 1. Full segments beside FILE
+/// (FILE.0, FILE.1, …) are read first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     /// The recording.
     #[arg(value_name = "FILE")]
     recording: PathBuf,
-    /// Decide by this configuration instead of the recorded one, and tell where the decisions part. The samples are still
-    /// those of gates that obeyed the recorded plans: what would have followed from other plans is not in them.
+    /// Decide by this configuration instead of the recorded one, and tell where the decisions part. The
+    /// samples are still those of gates that obeyed the recorded plans: what would have followed from other
+    /// plans is not in them.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Also print how the planners were configured when the recording was made.

@@ -12,9 +12,10 @@ use flashweir_command::numbers::within;
 
 /// Keep copies of an origin's documents, and report the load to redirectors.
 ///
-/// A document is fetched when its first request comes, once for all who ask meanwhile, and answered from memory as long as HTTP allows;
-/// what no cache may keep is passed on to the origin. Reports say how many requests came and for which documents; a
-/// redirector (`flashweir run` with `[replication]`, docs/replication.md) sends requests accordingly.
+/// A document is fetched when its first request comes, once for all who ask meanwhile, and answered from
+/// memory as long as HTTP allows; what no cache may keep is passed on to the origin. Reports say how many
+/// requests came and for which documents; a redirector (`flashweir run` with `[replication]`,
+/// docs/replication.md) sends requests accordingly.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplicaArgs {
     /// The origin, http://HOST:PORT or https://HOST:PORT; repeat it for several servers.
@@ -29,7 +30,8 @@ pub(crate) struct ReplicaArgs {
     /// How the redirectors know this replica [default: http:// and the first --listen].
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// The site's host, for clients that were redirected here and ask by this replica's name [default: the origin's].
+    /// The site's host, for clients that were redirected here and ask by this replica's name [default: the
+    /// origin's].
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
     /// Between two reports; the same as the redirectors' [default: 10s].

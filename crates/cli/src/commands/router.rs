@@ -10,22 +10,25 @@ use flashweir_runtime::ReadyFile;
 use crate::{logging, ready_file};
 use flashweir_command::environment;
 
-/// Protect every server behind a router, with no help from them: refuse the new connections that are too many.
+/// Protect every server behind a router, with no help from them: refuse the new connections that are too
+/// many.
 ///
-/// No proxy: packets are only watched and, while a crowd is there, new connections refused in the kernel, on the interface
-/// that clients come through. Established connections are never touched. With --link, alone or beside it, flows that do not
-/// respond to congestion are cut to their fair share of a link. Needs root, and leaves the network as it was
-/// however it ends, but for --pin. Flags win over the file. SIGHUP reloads the file, SIGTERM and SIGINT stop.
+/// No proxy: packets are only watched and, while a crowd is there, new connections refused in the kernel, on
+/// the interface that clients come through. Established connections are never touched. With --link, alone or
+/// beside it, flows that do not respond to congestion are cut to their fair share of a link. Needs root, and
+/// leaves the network as it was however it ends, but for --pin. Flags win over the file. SIGHUP reloads the
+/// file, SIGTERM and SIGINT stop.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RouterArgs {
     /// The interface that faces the clients; repeat it for several.
     #[arg(long = "interface", value_name = "IF")]
     interfaces: Vec<String>,
-    /// A server behind the router, address and port (`0.0.0.0` or `[::]` for every address); repeat it for several.
+    /// A server behind the router, address and port (`0.0.0.0` or `[::]` for every address); repeat it for
+    /// several.
     #[arg(long = "protect", value_name = "ADDR:PORT")]
     protect: Vec<String>,
-    /// The configuration file (TOML): `[kernel]`, `[link]`, `[flash_crowd]`, `[admin]`, `[state]` and `[log]` of it are
-    /// read.
+    /// The configuration file (TOML): `[kernel]`, `[link]`, `[flash_crowd]`, `[admin]`, `[state]` and `[log]`
+    /// of it are read.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The interface of a link that is to be divided fairly; needs --link-rate.
@@ -34,7 +37,8 @@ pub(crate) struct RouterArgs {
     /// Capacity of that link, bits a second: `10mbit`.
     #[arg(long, value_name = "RATE")]
     link_rate: Option<String>,
-    /// Which packets of the link are divided: egress (those that leave by the interface) or ingress [default: egress].
+    /// Which packets of the link are divided: egress (those that leave by the interface) or ingress [default:
+    /// egress].
     #[arg(long, value_name = "SIDE")]
     link_side: Option<String>,
     /// Definition of one flow of the link: five_tuple, source or source_prefix [default: five_tuple].
@@ -56,8 +60,8 @@ pub(crate) struct RouterArgs {
     /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// Pin the gate of each interface in this directory of a BPF file system: it stays when this process is stopped by
-    /// SIGTERM or killed, until the next takes it over. SIGINT takes it away.
+    /// Pin the gate of each interface in this directory of a BPF file system: it stays when this process is
+    /// stopped by SIGTERM or killed, until the next takes it over. SIGINT takes it away.
     #[arg(long, value_name = "DIR")]
     pin: Option<PathBuf>,
     /// Go on refusing when this process has fallen silent, until it ends.

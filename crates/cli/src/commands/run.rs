@@ -29,18 +29,19 @@ pub(crate) struct RunArgs {
     /// Where health, metrics, status and explanations are served [default: 127.0.0.1:9900].
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// Refuse the part of a crowd that could only be refused in the kernel, before the TCP stack hears of it; on also where
-    /// the file names an interface in `[kernel]`. Needs root.
+    /// Refuse the part of a crowd that could only be refused in the kernel, before the TCP stack hears of it;
+    /// on also where the file names an interface in `[kernel]`. Needs root.
     #[arg(long)]
     kernel: bool,
     /// The network interface clients come through, for --kernel; repeat it for several.
     #[arg(long = "interface", value_name = "NAME", requires = "kernel")]
     interfaces: Vec<String>,
-    /// Pin the gate of each interface in this directory of a BPF file system: it stays when this process is stopped by
-    /// SIGTERM or killed, until the next takes it over. SIGINT takes it away.
+    /// Pin the gate of each interface in this directory of a BPF file system: it stays when this process is
+    /// stopped by SIGTERM or killed, until the next takes it over. SIGINT takes it away.
     #[arg(long, value_name = "DIR", requires = "kernel")]
     pin: Option<PathBuf>,
-    /// Let the kernel go on refusing when nothing is heard of the gateway for 3 s, in place of admitting every connection.
+    /// Let the kernel go on refusing when nothing is heard of the gateway for 3 s, in place of admitting
+    /// every connection.
     #[arg(long, requires = "kernel")]
     fail_closed: bool,
     /// Decide and record, but never refuse because of a crowd or for the service's capacity.
@@ -49,8 +50,8 @@ pub(crate) struct RunArgs {
     /// Where the learned baseline survives a restart.
     #[arg(long, value_name = "FILE")]
     state_file: Option<PathBuf>,
-    /// Record what the planners see and decide in FILE, for `flashweir replay`: about 20 MB for each segment, full ones kept as
-    /// FILE.0, FILE.1, … (24 at most). What FILE held is lost.
+    /// Record what the planners see and decide in FILE, for `flashweir replay`: about 20 MB for each segment,
+    /// full ones kept as FILE.0, FILE.1, … (24 at most). What FILE held is lost.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Worker threads; 0 means one for each core [default: 0].

@@ -211,7 +211,8 @@ fn configuration_and_metrics_need_words_and_decisions_only() {
     workspace.check_only("telemetry", &["core", "admission"]);
 }
 
-/// A written mode becomes a policy in one place, so that the gateway, the router and the simulator mean the same by it.
+/// A written mode becomes a policy in one place, so that the gateway, the router and the simulator mean the
+/// same by it.
 #[test]
 fn only_the_configuration_turns_written_modes_into_planners() {
     let workspace = workspace();

@@ -18,7 +18,8 @@ const PASSED: &str = "     Running tests/servers/main.rs (target/debug/deps/serv
 test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s
 ";
 
-/// Exit code and output of the script around `cargo`, which prints this, skips these tests and ends with this code.
+/// Exit code and output of the script around `cargo`, which prints this, skips these tests and ends with this
+/// code.
 fn table(printed: &str, skips: &[&str], code: i32, expected: Option<&str>) -> (Option<i32>, String) {
     let directory = TempDir::new().expect("a directory");
     let write = |name: &str, text: &str| {
@@ -70,7 +71,8 @@ fn a_skip_that_is_not_expected_fails_and_an_expected_one_does_not() {
     assert_eq!(table(PASSED, &skips, 101, Some(both)).0, Some(1), "cargo failed without a test that failed");
 }
 
-/// Exit code and output where `lost` fails for the first `failures` times that it is run, with this many attempts.
+/// Exit code and output where `lost` fails for the first `failures` times that it is run, with this many
+/// attempts.
 fn attempts(failures: usize, attempts: &str, printed_first: &str) -> (Option<i32>, String) {
     let directory = TempDir::new().expect("a directory");
     let first = directory.path().join("first");

@@ -1,10 +1,11 @@
 //! Clients that make up names: hosts, URLs, API keys and addresses that come once and never again.
 //!
 //! Goal: a request costs the same, and the gateway is as large, after the millionth name as after the first thousand. Method:
-//! requests in which every distinguishable name is new, through the real binary, over few connections; the kernel's
-//! account of its processor time and memory before and after; its own counters of what it replaced.
+//! requests in which every distinguishable name is new, through the real binary, over few connections; the
+//! kernel's account of its processor time and memory before and after; its own counters of what it replaced.
 //!
-//! Twin in virtual time of the tests under load: `admission`, `ten_million_keys_allocate_nothing_and_take_no_more_memory`.
+//! Twin in virtual time of the tests under load: `admission`,
+//! `ten_million_keys_allocate_nothing_and_take_no_more_memory`.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -17,7 +18,8 @@ const PIPELINED: u64 = 100;
 const SHORT: u64 = 24_000;
 /// Maximum growth of all tables together, bytes: most are made at start, some with the first that comes.
 const GROWTH_BYTES: u64 = 24 << 20;
-/// The cost of a request may be this much higher at the end; the first requests find cold caches, so it is mostly lower.
+/// The cost of a request may be this much higher at the end; the first requests find cold caches, so it is
+/// mostly lower.
 const COST_RATIO: f64 = 2.0;
 
 #[test]

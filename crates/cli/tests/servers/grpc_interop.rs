@@ -1,4 +1,5 @@
-//! gRPC's own interoperability client and server with the real binary between them, in the clear and with TLS towards the client.
+//! gRPC's own interoperability client and server with the real binary between them, in the clear and with TLS
+//! towards the client.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +10,8 @@ use flashweir_testkit::{
 };
 
 const BINARY: &str = env!("CARGO_BIN_EXE_flashweir");
-/// Every case of the client that needs no credentials of a cloud, but `pick_first_unary`: the server alone fails it.
+/// Every case of the client that needs no credentials of a cloud, but `pick_first_unary`: the server alone
+/// fails it.
 const CASES: [&str; 16] = [
     "empty_unary",
     "large_unary",
@@ -46,8 +48,8 @@ fn require(test: &str, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The server behind a gateway, which `listen` completes, and every case of the client, with these arguments more. The number of cases that
-/// passed is recorded under this name.
+/// The server behind a gateway, which `listen` completes, and every case of the client, with these arguments
+/// more. The number of cases that passed is recorded under this name.
 fn all_cases_pass(test: &str, name: &str, listen: fn(GatewayBuilder) -> (Gateway, Vec<String>)) {
     let (Some(client), Some(server)) =
         (require(test, "grpc-interop-client"), require(test, "grpc-interop-server"))

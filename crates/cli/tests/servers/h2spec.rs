@@ -1,4 +1,5 @@
-//! h2spec, the published conformance tests of HTTP/2 and HPACK, against the real binary, over TLS and in the clear.
+//! h2spec, the published conformance tests of HTTP/2 and HPACK, against the real binary, over TLS and in the
+//! clear.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +11,8 @@ use flashweir_testkit::{
 const BINARY: &str = env!("CARGO_BIN_EXE_flashweir");
 /// Summary of h2spec 2.2.1 when all is well.
 const ALL: &str = "145 tests, 145 passed, 0 skipped, 0 failed";
-/// In the clear one port serves both versions: what is no preface of HTTP/2 is a request of HTTP/1.1, and is answered 400 as such.
+/// In the clear one port serves both versions: what is no preface of HTTP/2 is a request of HTTP/1.1, and is
+/// answered 400 as such.
 const ALL_BUT_THE_PREFACE: &str = "145 tests, 144 passed, 0 skipped, 1 failed";
 const PREFACE: &str = "Sends invalid connection preface";
 /// Time that h2spec waits for each answer, seconds; some cases are passed by silence.

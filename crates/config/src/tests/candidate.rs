@@ -1,5 +1,5 @@
-//! A candidate policy: what it becomes, what it takes over from the policy in force, and the one message for each
-//! mistake.
+//! A candidate policy: what it becomes, what it takes over from the policy in force, and the one message for
+//! each mistake.
 
 use crate::{Candidate, Config, Overrides, Policing};
 

@@ -1,5 +1,5 @@
-//! A candidate of the flash-crowd stage: what it becomes, what it takes over from the policy in force, and the one message for
-//! each mistake.
+//! A candidate of the flash-crowd stage: what it becomes, what it takes over from the policy in force, and
+//! the one message for each mistake.
 
 use core::time::Duration;
 

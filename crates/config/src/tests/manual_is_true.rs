@@ -99,8 +99,8 @@ fn with(key: &Key, line: &str) -> Result<Config, String> {
     Config::from_toml(&file.to_string(), "manual.toml").map_err(|error| error.to_string())
 }
 
-/// Settings that a key needs beside it: roles of `[replication]` have different keys, and a rule for nodes in front needs
-/// such nodes.
+/// Settings that a key needs beside it: roles of `[replication]` have different keys, and a rule for nodes in
+/// front needs such nodes.
 fn needed_beside(key: &Key) -> &'static [(&'static str, &'static str)] {
     match (key.section.as_str(), key.name.as_str()) {
         ("replication", "role") => &[("replication", "targets = ['http://a']")],

@@ -8,15 +8,15 @@ use alloc::vec::Vec;
 const STEPS: u64 = 64;
 /// The weight of an event in the first step; 16 bits keep the table's rounding below 0.001 %.
 const UNIT: u64 = 1 << 16;
-/// Half-lives after which all counts are scaled down. 17 bits of weight and 16 of growth leave 31 bits for the count itself:
-/// two thousand million recent events for each owner.
+/// Half-lives after which all counts are scaled down. 17 bits of weight and 16 of growth leave 31 bits for
+/// the count itself: two thousand million recent events for each owner.
 const HALF_LIVES_MAX: u64 = 16;
 
 /// q = Σ e^(−age/τ) over the events of each owner, in integers.
 ///
-/// Old events do not shrink; new ones weigh more, by 2^(elapsed / half-life) (*forward decay*: Cormode, Shkapenyuk, Srivastava and
-/// Xu, ICDE 2009). So [`scaled`](Self::scaled) counts of two owners compare at any time without any work for the owners that had no
-/// event. Every 16 half-lives all counts are shifted back.
+/// Old events do not shrink; new ones weigh more, by 2^(elapsed / half-life) (*forward decay*: Cormode,
+/// Shkapenyuk, Srivastava and Xu, ICDE 2009). So [`scaled`](Self::scaled) counts of two owners compare at any
+/// time without any work for the owners that had no event. Every 16 half-lives all counts are shifted back.
 ///
 /// Cost: `add` is a division, a table look-up and a shift, O(owners) once in 16 half-lives; no allocation. Memory: 8 bytes for each
 /// owner and 0.5 kB. A clock that steps back adds events with the weight of the oldest step.
@@ -70,7 +70,8 @@ impl DecayedCounters {
         }
     }
 
-    /// The owner's count in a scale that all owners share until the next `add`: for comparisons only. Zero for an unknown owner.
+    /// The owner's count in a scale that all owners share until the next `add`: for comparisons only. Zero
+    /// for an unknown owner.
     #[must_use]
     pub fn scaled(&self, owner: usize) -> u64 {
         self.counts.get(owner).copied().unwrap_or(0)

@@ -17,14 +17,16 @@ pub fn mean_of_fastest(values: &mut [f32], fraction: f64) -> Option<f64> {
         .then(|| fastest.iter().map(|&value| f64::from(value)).sum::<f64>() / fastest.len() as f64)
 }
 
-/// The `floor(fraction·n) + 1` items with the largest `speed`, in no order; none of none. Reorders `items`; O(n).
+/// The `floor(fraction·n) + 1` items with the largest `speed`, in no order; none of none. Reorders `items`;
+/// O(n).
 pub fn fastest<T>(items: &mut [T], fraction: f64, speed: impl Fn(&T) -> f32) -> &[T] {
     let Some(count) = fastest_count(items.len(), fraction) else { return &[] };
     items.select_nth_unstable_by(count - 1, |a, b| descending(speed(a), speed(b)));
     &items[..count]
 }
 
-/// Number of items of `n` that are "the fastest": `floor(fraction·n) + 1`, never more than `n`; `None` for none.
+/// Number of items of `n` that are "the fastest": `floor(fraction·n) + 1`, never more than `n`; `None` for
+/// none.
 #[must_use]
 pub fn fastest_count(n: usize, fraction: f64) -> Option<usize> {
     (n > 0).then(|| ((fraction * n as f64) as usize + 1).min(n))

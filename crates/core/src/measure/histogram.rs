@@ -83,8 +83,8 @@ impl Histogram {
     }
 
     /// The value that the fraction `share` of all values (0 to 1, else the nearer of them) do not exceed: the
-    /// middle of the bucket that holds the `ceil(share · count)`-th smallest, never the zeroth. `None` without
-    /// values. Never falls as `share` grows. O([`BUCKETS`]).
+    /// middle of the bucket that holds the `ceil(share · count)`-th smallest, never the zeroth. `None`
+    /// without values. Never falls as `share` grows. O([`BUCKETS`]).
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         quantile(self.buckets(), self.count, share)

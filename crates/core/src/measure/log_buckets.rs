@@ -1,13 +1,15 @@
 //! Buckets of a quantity that spans many orders of magnitude: 32 equal steps in each octave.
 //!
-//! Finer than the buckets of a [`Histogram`](crate::measure::Histogram), because what is judged by these values is a tenth worse or
-//! not: the middle of a bucket is at most 1/64 (1.6 %) from any value in it, and exact below 64. The programs in the kernel
-//! (`rate_bucket` in kernel/bpf/rate.h) count transfer rates by the same rule.
+//! Finer than the buckets of a [`Histogram`](crate::measure::Histogram), because what is judged by these
+//! values is a tenth worse or not: the middle of a bucket is at most 1/64 (1.6 %) from any value in it, and
+//! exact below 64. The programs in the kernel (`rate_bucket` in kernel/bpf/rate.h) count transfer rates by
+//! the same rule.
 
 /// Steps of an octave, as a power of two.
 const STEPS_LOG2: u32 = 5;
 const STEPS: usize = 1 << STEPS_LOG2;
-/// Values from here on (2³⁴: 16 GiB/s in bytes per second, almost five hours in microseconds) share the last bucket.
+/// Values from here on (2³⁴: 16 GiB/s in bytes per second, almost five hours in microseconds) share the last
+/// bucket.
 pub const VALUE_END: u64 = 1 << 34;
 /// Number of buckets.
 pub const BUCKETS: usize = bucket_of(VALUE_END - 1) as usize + 1;

@@ -1,8 +1,9 @@
 //! A median in eight bytes.
 
-/// Follows the median of a positive quantity by steps on its logarithm: up when a value is above, down when it
-/// is below. Steps shrink from 50 % to 1 % over the first samples, so it is useful after [`TRAINED`] values
-/// and then wanders by about its last step. A value a thousand times too large moves it no more than any other.
+/// Follows the median of a positive quantity by steps on its logarithm: up when a value is above, down when
+/// it is below. Steps shrink from 50 % to 1 % over the first samples, so it is useful after [`TRAINED`]
+/// values and then wanders by about its last step. A value a thousand times too large moves it no more than
+/// any other.
 ///
 /// ```
 /// use flashweir_core::measure::RunningMedian;

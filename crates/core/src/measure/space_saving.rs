@@ -1,8 +1,9 @@
 //! Heavy hitters in fixed memory: Space-Saving (Metwally, Agrawal, El Abbadi 2005).
 //!
-//! NEWS §4.4 replaces the smallest entry and starts the newcomer at one, so a busy table churns for ever; here
-//! the newcomer **inherits the victim's count**. Guarantees with N entries over `total` hits: a reported count
-//! exceeds the truth by at most `total / N`, and every key with more than `total / N` hits is in the table.
+//! NEWS §4.4 replaces the smallest entry and starts the newcomer at one, so a busy table churns for ever;
+//! here the newcomer **inherits the victim's count**. Guarantees with N entries over `total` hits: a reported
+//! count exceeds the truth by at most `total / N`, and every key with more than `total / N` hits is in the
+//! table.
 //!
 //! Cost: a scan of N keys (64 keys: about 20 ns); 16·N bytes; no allocation.
 
@@ -31,8 +32,8 @@ impl<const N: usize> Default for SpaceSaving<N> {
 }
 
 impl<const N: usize> SpaceSaving<N> {
-    /// Counts `hits` for `key`. Returns its index, and whether it was there before: a caller that keeps more about each key
-    /// keeps it by index and resets it where the key is new. None for a table without entries.
+    /// Counts `hits` for `key`. Returns its index, and whether it was there before: a caller that keeps more
+    /// about each key keeps it by index and resets it where the key is new. None for a table without entries.
     pub fn hit(&mut self, key: u64, hits: u64) -> Option<(usize, bool)> {
         if let Some(index) = self.position(key) {
             self.hits[index] = self.hits[index].saturating_add(hits);
@@ -63,7 +64,8 @@ impl<const N: usize> SpaceSaving<N> {
         self.keys[..self.used].iter().copied().zip(self.hits[..self.used].iter().copied())
     }
 
-    /// Scales every count by `numerator` / 65,536: 32,768 halves them. Keys that were busy long ago then make room.
+    /// Scales every count by `numerator` / 65,536: 32,768 halves them. Keys that were busy long ago then make
+    /// room.
     pub fn scale(&mut self, numerator: u32) {
         for hits in &mut self.hits[..self.used] {
             *hits = ((u128::from(*hits) * u128::from(numerator)) >> 16) as u64;

@@ -6,7 +6,8 @@
 //! The plain estimator starts at zero and reads a flow of duration D as `true·(1 − e^(−D/A))`: 9.5 % of the
 //! truth after 0.1 s. Short, fast responses, the very ones NEWS looks at, then read as *size per second*
 //! instead of speed. [`FirstWindow::Corrected`] therefore uses bytes over elapsed time until the flow is A
-//! old, and hands that over (flaw N-1 in docs/algorithms/news.md). [`FirstWindow::AsPublished`] keeps the original.
+//! old, and hands that over (flaw N-1 in docs/algorithms/news.md). [`FirstWindow::AsPublished`] keeps the
+//! original.
 //!
 //! Cost: one division per arrival, 40 bytes per flow. The estimate never decays without arrivals, so
 //! [`TimeSlidingWindow::rate`] ages it at read-out.
@@ -21,7 +22,8 @@ const AVERAGING_S: f64 = 1.0;
 pub enum FirstWindow {
     /// As in RFC 2859: starts at zero, low for short flows.
     AsPublished,
-    /// Bytes over elapsed time, at least `floor` (one round trip or 10 ms): no divisor smaller than the noise.
+    /// Bytes over elapsed time, at least `floor` (one round trip or 10 ms): no divisor smaller than the
+    /// noise.
     Corrected {
         /// The smallest divisor.
         floor: Duration,

@@ -1,28 +1,31 @@
-//! Useful work of an origin: the share of wall time in which it was busy, times the share of its completions that were
-//! in time.
+//! Useful work of an origin: the share of wall time in which it was busy, times the share of its completions
+//! that were in time.
 //!
-//! From two [`Reading`]s of the origin, at the beginning and at the end of a span, and the number of answers that reached
-//! clients within their target in between:
+//! From two [`Reading`]s of the origin, at the beginning and at the end of a span, and the number of answers
+//! that reached clients within their target in between:
 //!
 //! ```text
 //! useful = busy × in time      busy = time running or runnable / wall time      in time = answers in time / completions
 //! ```
 //!
-//! Why not goodput over a capacity that was measured beforehand: a shared machine changes its speed by half within
-//! minutes, and such a ratio measures that. Here numerator and denominator are of the same seconds. An origin that idles
-//! while clients are refused lowers the first factor; one that works for clients who have left lowers the second.
+//! Why not goodput over a capacity that was measured beforehand: a shared machine changes its speed by half
+//! within minutes, and such a ratio measures that. Here numerator and denominator are of the same seconds. An
+//! origin that idles while clients are refused lowers the first factor; one that works for clients who have
+//! left lowers the second.
 //!
-//! Time in which a thread is runnable but waits for a processor counts as busy: the gateway had given the origin enough
-//! to do, and another process had the core. Two threads of one origin may be runnable at the same time, so their times
-//! cannot be added. *Busy* is therefore the larger of two lower bounds of the time in which any thread was running or
-//! runnable: the longest such time of a single thread, and, where one core runs all threads, the sum of the running times.
+//! Time in which a thread is runnable but waits for a processor counts as busy: the gateway had given the
+//! origin enough to do, and another process had the core. Two threads of one origin may be runnable at the
+//! same time, so their times cannot be added. *Busy* is therefore the larger of two lower bounds of the time
+//! in which any thread was running or runnable: the longest such time of a single thread, and, where one core
+//! runs all threads, the sum of the running times.
 //!
 //! Cost: linear in the number of threads.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The scheduler's account of one thread since its start: the first two numbers of `/proc/PID/task/TID/schedstat`.
+/// The scheduler's account of one thread since its start: the first two numbers of
+/// `/proc/PID/task/TID/schedstat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadTime {
     /// The thread's id, by which two readings are compared.
@@ -80,20 +83,21 @@ pub struct Reading {
 pub struct Useful {
     /// Share of the wall time in which the origin was running or runnable, 0 to 1.
     pub busy: f64,
-    /// Share of the origin's completions that reached a client in time, 0 to 1. 1 without completions: nothing was late.
+    /// Share of the origin's completions that reached a client in time, 0 to 1. 1 without completions:
+    /// nothing was late.
     pub in_time: f64,
-    /// Processor time that the thread which ran longest spent on each completion, milliseconds; `None` without completions.
-    /// Of an origin with one worker it is the cost of a page, which only the speed of the machine changes: connections are
-    /// accepted by another thread.
+    /// Processor time that the thread which ran longest spent on each completion, milliseconds; `None`
+    /// without completions. Of an origin with one worker it is the cost of a page, which only the speed of
+    /// the machine changes: connections are accepted by another thread.
     pub processor_ms: Option<f64>,
 }
 
 impl Useful {
-    /// Between two readings of one origin. `in_time` is the number of successful answers that reached clients within
-    /// their target in between.
+    /// Between two readings of one origin. `in_time` is the number of successful answers that reached clients
+    /// within their target in between.
     ///
-    /// Threads that started in between count from their start; those that ended are ignored. `None` if no time has passed
-    /// or a count went backwards, as after a restart of the origin.
+    /// Threads that started in between count from their start; those that ended are ignored. `None` if no
+    /// time has passed or a count went backwards, as after a restart of the origin.
     ///
     /// ```
     /// use flashweir_core::measure::useful::{Reading, ThreadTime, Useful};

@@ -104,7 +104,8 @@ fn wait_ms() -> u64 {
 fn deadline_ms() -> u64 {
     10_000
 }
-/// A server of the same data centre accepts within milliseconds, or a lost packet later; a dead one is noticed within 2 s.
+/// A server of the same data centre accepts within milliseconds, or a lost packet later; a dead one is
+/// noticed within 2 s.
 fn connect_timeout_ms() -> u64 {
     1_000
 }

@@ -1,22 +1,28 @@
 //! Budget of retries: a part of all requests.
 //!
-//! **The rule.** Each first attempt adds `ratio` to a balance that is bounded; each further attempt takes 1 from it, or is not made.
-//! So in any interval further attempts are at most `ratio` of the first ones and the reserve, for any failures.
+//! **The rule.** Each first attempt adds `ratio` to a balance that is bounded; each further attempt takes 1
+//! from it, or is not made. So in any interval further attempts are at most `ratio` of the first ones and the
+//! reserve, for any failures.
 //!
-//! **Why not a number of attempts for each request.** Three attempts each are three times the load at the moment when the node can
-//! serve least. Hedged requests draw on the same balance: to the node they are attempts like others.
+//! **Why not a number of attempts for each request.** Three attempts each are three times the load at the
+//! moment when the node can serve least. Hedged requests draw on the same balance: to the node they are
+//! attempts like others.
 //!
-//! **Cold start.** The balance begins with the reserve, so that a sender with few requests can retry at all. Cost: one addition.
+//! **Cold start.** The balance begins with the reserve, so that a sender with few requests can retry at all.
+//! Cost: one addition.
 
-/// A balance of one attempt, in the unit it is kept in: parts of a million, so that small ratios add up exactly.
+/// A balance of one attempt, in the unit it is kept in: parts of a million, so that small ratios add up
+/// exactly.
 const ATTEMPT: u64 = 1_000_000;
 
 /// Settings of the retry budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetSettings {
-    /// Further attempts as a part of first ones, 0 to 1. 0.1 by default: a node at its limit then gets a tenth more at most.
+    /// Further attempts as a part of first ones, 0 to 1. 0.1 by default: a node at its limit then gets a
+    /// tenth more at most.
     pub ratio: f64,
-    /// Attempts the balance begins with and holds at most. 10 by default: what a sender of ten requests a second earns in ten seconds.
+    /// Attempts the balance begins with and holds at most. 10 by default: what a sender of ten requests a
+    /// second earns in ten seconds.
     pub reserve: u32,
 }
 

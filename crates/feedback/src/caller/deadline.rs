@@ -1,7 +1,8 @@
 //! The field `Flashweir-Deadline`: how many milliseconds are left until the answer to a request is of no use.
 //!
-//! A duration and not a time of day, so that clocks need not agree; each hop subtracts what it spent. A request whose deadline is over
-//! is not sent: nodes deeper in a chain then drop what nodes before them have given up on.
+//! A duration and not a time of day, so that clocks need not agree; each hop subtracts what it spent. A
+//! request whose deadline is over is not sent: nodes deeper in a chain then drop what nodes before them have
+//! given up on.
 
 use alloc::string::{String, ToString as _};
 use flashweir_core::Duration;
@@ -37,7 +38,8 @@ pub const GRPC_TIMEOUT: &str = "grpc-timeout";
 /// Digits of a value of `grpc-timeout` at most (gRPC over HTTP/2, "Timeout").
 const GRPC_DIGITS_MAX: usize = 8;
 
-/// Reads a value of `grpc-timeout`: 1 to 8 digits and a unit. None for anything else; what is longer than [`DEADLINE_MAX`] is that.
+/// Reads a value of `grpc-timeout`: 1 to 8 digits and a unit. None for anything else; what is longer than
+/// [`DEADLINE_MAX`] is that.
 #[must_use]
 pub fn parse_grpc_timeout(value: &[u8]) -> Option<Duration> {
     let (unit, digits) = value.split_last()?;
@@ -57,7 +59,8 @@ pub fn parse_grpc_timeout(value: &[u8]) -> Option<Duration> {
     Some(left.min(DEADLINE_MAX))
 }
 
-/// The value of `grpc-timeout` for what is left, rounded down to milliseconds; none where the digits do not suffice.
+/// The value of `grpc-timeout` for what is left, rounded down to milliseconds; none where the digits do not
+/// suffice.
 #[must_use]
 pub fn grpc_timeout_text(left: Duration) -> Option<String> {
     let millis = left.as_millis();

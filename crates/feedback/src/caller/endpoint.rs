@@ -1,7 +1,9 @@
-//! One node as a caller keeps it: its limit, what arrives for it, which requests wait, and whether it answers.
+//! One node as a caller keeps it: its limit, what arrives for it, which requests wait, and whether it
+//! answers.
 //!
-//! Requests differ by their rank only. `T` is the shell's data of a request that waits; `M` is the MAC of the keys.
-//! Cost of a request that is not limited: the average of arrivals (one exponential) and three comparisons.
+//! Requests differ by their rank only. `T` is the shell's data of a request that waits; `M` is the MAC of the
+//! keys. Cost of a request that is not limited: the average of arrivals (one exponential) and three
+//! comparisons.
 
 use crate::caller::OfferedRate;
 use crate::caller::quota::{HOLD_MAX, HOLD_PART, Quota};
@@ -128,7 +130,8 @@ impl<T, M: Mac> Endpoint<T, M> {
         }
     }
 
-    /// A request arrives. `is_continued`: its work has begun elsewhere, so it goes and takes its token on credit.
+    /// A request arrives. `is_continued`: its work has begun elsewhere, so it goes and takes its token on
+    /// credit.
     pub fn arrive(&mut self, now: Instant, rank: u8, is_continued: bool, kept: T) -> Arrival<T> {
         self.arrive_before(now, rank, is_continued, Instant::MAX, kept)
     }
@@ -218,14 +221,16 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.refresh(now);
     }
 
-    /// An exchange ended without an answer: no connection, a reset before the response, or no response in time.
+    /// An exchange ended without an answer: no connection, a reset before the response, or no response in
+    /// time.
     pub fn unanswered(&mut self, now: Instant) {
         self.unanswered += 1;
         self.silence.unanswered(now);
         self.refresh(now);
     }
 
-    /// A message that came in a datagram, signed for this context. It says nothing of whether the node answers requests.
+    /// A message that came in a datagram, signed for this context. It says nothing of whether the node
+    /// answers requests.
     ///
     /// # Errors
     /// As [`answered`](Self::answered); without keys, every message.
@@ -248,8 +253,9 @@ impl<T, M: Mac> Endpoint<T, M> {
         self.condition
     }
 
-    /// Brings the limit up to date: the tightest of what the node asked for, the quota and the ramp. Every other method does it first;
-    /// a shell calls it where no request comes for a while, so that an ended limit is seen.
+    /// Brings the limit up to date: the tightest of what the node asked for, the quota and the ramp. Every
+    /// other method does it first; a shell calls it where no request comes for a while, so that an ended
+    /// limit is seen.
     pub fn refresh(&mut self, now: Instant) {
         let limit = self.intake.limit().limit(now);
         let ramp = self.silence.ramp(now);

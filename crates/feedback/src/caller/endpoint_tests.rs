@@ -172,7 +172,8 @@ fn work_that_has_begun_goes_on_credit() {
 }
 
 proptest! {
-    /// In every sequence of events each request is sent, refused or waits, and a node is never cut off for good.
+    /// In every sequence of events each request is sent, refused or waits, and a node is never cut off for
+    /// good.
     #[test]
     fn every_request_is_accounted_for(
         steps in proptest::collection::vec((0u64..300, 0u8..7, 0u32..100), 1..300), obeys_quota: bool,

@@ -7,18 +7,22 @@
 //!   (Flashweir-Overload)└───────── silence: no exchange with the node is answered
 //! ```
 //!
-//! **What it decides.** For each request to one node: send now, wait, or refuse before any work was done ([`Endpoint`]); whether a
-//! failed request may be tried again ([`RetryBudget`]); whether a request belongs to work that has begun ([`RecentTraces`]).
+//! **What it decides.** For each request to one node: send now, wait, or refuse before any work was done
+//! ([`Endpoint`]); whether a failed request may be tried again ([`RetryBudget`]); whether a request belongs
+//! to work that has begun ([`RecentTraces`]).
 //!
-//! **The rule.** The tightest of three limits holds: what the node asked for ([`crate`]), what is left of a quota, and the
-//! ramp after a silence. A node that answers no exchange gets one trial request at a time ([`Silence`]).
+//! **The rule.** The tightest of three limits holds: what the node asked for ([`crate`]), what is left of a
+//! quota, and the ramp after a silence. A node that answers no exchange gets one trial request at a time
+//! ([`Silence`]).
 //!
-//! **Why not error counts.** A circuit breaker that counts errors learns of an overload when requests have failed, opens for all
-//! classes at once, and sends everything again when it closes. Feedback says how much to send, by class, before anything fails. What
-//! feedback cannot say is that the node is gone; for that, and only for that, exchanges without an answer are counted.
+//! **Why not error counts.** A circuit breaker that counts errors learns of an overload when requests have
+//! failed, opens for all classes at once, and sends everything again when it closes. Feedback says how much
+//! to send, by class, before anything fails. What feedback cannot say is that the node is gone; for that, and
+//! only for that, exchanges without an answer are counted.
 //!
-//! Pure: time and randomness are arguments. Both shells use it: the library `flashweir-client` and the sidecar `flashweir egress`.
-//! Sources: ALGORITHMS §5.2; Zhou et al., "Overload Control for Scaling WeChat Microservices" (SoCC 2018), for work that has begun.
+//! Pure: time and randomness are arguments. Both shells use it: the library `flashweir-client` and the
+//! sidecar `flashweir egress`. Sources: ALGORITHMS §5.2; Zhou et al., "Overload Control for Scaling WeChat
+//! Microservices" (SoCC 2018), for work that has begun.
 
 mod budget;
 mod deadline;

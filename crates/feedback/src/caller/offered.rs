@@ -2,7 +2,8 @@
 
 use flashweir_core::{Duration, Instant, Rate};
 
-/// An exponential average. The memory is one second: what a limit's floor and its opening refer to is what arrives now.
+/// An exponential average. The memory is one second: what a limit's floor and its opening refer to is what
+/// arrives now.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfferedRate {
     per_s: f64,

@@ -3,8 +3,8 @@
 /// Urgencies: 0 the most important, 7 the least.
 const URGENCY_MAX: u8 = 7;
 
-/// The urgency of a value: the last `u` of the Dictionary, if it is an Integer from 0 to 7. None where there is no valid one; RFC 9218
-/// §4.1 then says 3, but a sender's default rank says more.
+/// The urgency of a value: the last `u` of the Dictionary, if it is an Integer from 0 to 7. None where there
+/// is no valid one; RFC 9218 §4.1 then says 3, but a sender's default rank says more.
 #[must_use]
 pub fn urgency(value: &[u8]) -> Option<u8> {
     let members = value.split(|&byte| byte == b',');

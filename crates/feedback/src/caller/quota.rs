@@ -4,15 +4,17 @@
 //! * `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10): `"name";r=REMAINING;t=SECONDS`, a List of which the first exhausted item counts.
 //! * `grpc-retry-pushback-ms` (gRPC proposal A6): milliseconds; negative or unreadable: do not retry.
 //!
-//! An answer spends the quota of its caller where `RateLimit` says so, or where it is a refusal because of a quota (status 429, or
-//! `grpc-status` 8, RESOURCE_EXHAUSTED) that names a time. A 503 and `grpc-status` 14 say that the service is short: that is no
-//! quota. A gRPC answer with messages has these fields in its trailers, one without in its head; [`quota_of`] reads either.
+//! An answer spends the quota of its caller where `RateLimit` says so, or where it is a refusal because of a
+//! quota (status 429, or `grpc-status` 8, RESOURCE_EXHAUSTED) that names a time. A 503 and `grpc-status` 14
+//! say that the service is short: that is no quota. A gRPC answer with messages has these fields in its
+//! trailers, one without in its head; [`quota_of`] reads either.
 
 use flashweir_core::Duration;
 
 /// A sender obeys no quota for longer than this: a wrong number must not keep it away for a day.
 pub const HOLD_MAX: Duration = Duration::from_secs(60);
-/// While a quota is spent, a request in this many of those offered goes on, so that a changed quota is noticed.
+/// While a quota is spent, a request in this many of those offered goes on, so that a changed quota is
+/// noticed.
 pub const HOLD_PART: u64 = 100;
 const TOO_MANY_REQUESTS: u16 = 429;
 /// The value of `grpc-status` for RESOURCE_EXHAUSTED.
@@ -29,8 +31,8 @@ pub struct Quota {
     pub reset: Duration,
 }
 
-/// The quota that a head with this status, or trailers without one, speak of. `field` is the first value of a field by its name in lower
-/// case, `date` the time until an HTTP date, for which the shell has a clock.
+/// The quota that a head with this status, or trailers without one, speak of. `field` is the first value of a
+/// field by its name in lower case, `date` the time until an HTTP date, for which the shell has a clock.
 pub fn quota_of<'a>(
     status: Option<u16>,
     field: impl Fn(&str) -> Option<&'a [u8]>,
@@ -63,7 +65,8 @@ pub fn parse_seconds(value: &[u8]) -> Option<Duration> {
     number(value.trim_ascii()).map(Duration::from_secs)
 }
 
-/// The most restrictive item of a `RateLimit` value: the exhausted one with the longest time, or else the first that is complete.
+/// The most restrictive item of a `RateLimit` value: the exhausted one with the longest time, or else the
+/// first that is complete.
 #[must_use]
 pub fn parse_rate_limit(value: &[u8]) -> Option<Quota> {
     let items = value.split(|&byte| byte == b',').filter_map(item);

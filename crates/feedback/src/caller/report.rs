@@ -1,4 +1,5 @@
-//! Report on one node for an operator: which limit holds, since when, how much it held back, how old the feedback is.
+//! Report on one node for an operator: which limit holds, since when, how much it held back, how old the
+//! feedback is.
 
 use crate::{FieldError, Limit, Taken};
 use flashweir_core::{Duration, Rate};
@@ -30,7 +31,8 @@ pub enum FeedbackOutcome {
     Repeated,
     /// An older message: late, or replayed.
     Stale,
-    /// An answer without a field while the node's limit holds: stripped on its way, or the node has another version.
+    /// An answer without a field while the node's limit holds: stripped on its way, or the node has another
+    /// version.
     Missing,
     /// More than one line.
     Lines,

@@ -7,11 +7,13 @@
 //! | silent | are refused; one goes as a trial each time the wait is over, which doubles from [`TRIAL_FIRST`] to [`TRIAL_LONGEST`] | any answer |
 //! | returning | go at a rate that begins with half of what is offered and grows by half each second | it binds no more, 2.7 s later |
 //!
-//! Any answer counts, an error of the node's included: a node that answers is asked to say itself how much it can serve. So a request
-//! that always fails never stops the others, and a node at 50 % errors is not cut off.
+//! Any answer counts, an error of the node's included: a node that answers is asked to say itself how much it
+//! can serve. So a request that always fails never stops the others, and a node at 50 % errors is not cut
+//! off.
 //!
-//! Why a ramp: the node may have been restarted in the middle of a crowd, and has neither warm caches nor its own limit yet.
-//! Failure modes: a node that answers nothing within its callers' deadlines counts as silent although it works; its work was of no use.
+//! Why a ramp: the node may have been restarted in the middle of a crowd, and has neither warm caches nor its
+//! own limit yet. Failure modes: a node that answers nothing within its callers' deadlines counts as silent
+//! although it works; its work was of no use.
 
 use flashweir_core::{Duration, Instant, Rate};
 
@@ -214,7 +216,8 @@ mod tests {
     use alloc::vec::Vec;
 
     proptest! {
-        /// An answer always ends a silence, and a silent node gets no more than one request each quarter of a second.
+        /// An answer always ends a silence, and a silent node gets no more than one request each quarter of a
+        /// second.
         #[test]
         fn trials_are_rare_and_answers_count(steps in proptest::collection::vec((0u64..400, 0u8..3), 1..300)) {
             let (mut silence, mut now_ms, mut last_trial) = (Silence::default(), 1, None);

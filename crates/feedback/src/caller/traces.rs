@@ -1,12 +1,14 @@
 //! Recognition of requests that belong to work that has begun: a later call of a trace whose first call was
 //! sent.
 //!
-//! A user request that needs three calls is worth nothing after two. Where each call is refused with the same chance, three calls
-//! succeed with the cube of it (DAGOR's problem). So the first call decides, and the others of its trace pass and take their tokens on
-//! credit. The trace is that of `traceparent` (W3C Trace Context), which a process with tracing passes on anyway.
+//! A user request that needs three calls is worth nothing after two. Where each call is refused with the same
+//! chance, three calls succeed with the cube of it (DAGOR's problem). So the first call decides, and the
+//! others of its trace pass and take their tokens on credit. The trace is that of `traceparent` (W3C Trace
+//! Context), which a process with tracing passes on anyway.
 //!
-//! **Bounded**: the newest [`TRACES`] traces for [`MEMORY`] each, and [`CALLS_MAX`] calls of each trace; a batch job that makes thousands
-//! of calls under one trace is then held to the limit as others are. Cost: one look-up in a tree, no allocation once it is full.
+//! **Bounded**: the newest [`TRACES`] traces for [`MEMORY`] each, and [`CALLS_MAX`] calls of each trace; a
+//! batch job that makes thousands of calls under one trace is then held to the limit as others are. Cost: one
+//! look-up in a tree, no allocation once it is full.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use flashweir_core::{Duration, Instant};
@@ -65,7 +67,8 @@ impl RecentTraces {
     }
 }
 
-/// The trace of a `traceparent` value, version 00 or a later one with the same beginning. None for an invalid value and for the trace 0.
+/// The trace of a `traceparent` value, version 00 or a later one with the same beginning. None for an invalid
+/// value and for the trace 0.
 #[must_use]
 pub fn trace_id(value: &[u8]) -> Option<u128> {
     let (version, rest) = (value.get(..2)?, value.get(2..)?);

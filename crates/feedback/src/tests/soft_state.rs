@@ -92,7 +92,8 @@ proptest! {
         prop_assert!(Field::parse(&bytes[..at], &keys, b"a").is_err());
     }
 
-    /// Messages that an observer recorded and sends again, in any order and at any time, change no limit, so they raise none.
+    /// Messages that an observer recorded and sends again, in any order and at any time, change no limit, so
+    /// they raise none.
     #[test]
     fn a_replay_never_changes_the_limit(
         messages in proptest::collection::vec((message(), 0u64..3_000), 1..20), replays in proptest::collection::vec((0usize..20, 0u64..3_000), 1..20),
@@ -249,7 +250,8 @@ fn an_advertised_rate_arrives_as_shares_and_its_end_as_a_release() {
     assert_eq!(node.field(late, judged.slot, &[0]), None, "invisible again");
 }
 
-/// A sender that ignores its share has what is beyond it marked, and a sender within its share has nothing marked.
+/// A sender that ignores its share has what is beyond it marked, and a sender within its share has nothing
+/// marked.
 #[test]
 fn what_is_beyond_a_share_is_marked() {
     let mut node = Advertiser::new(1, Duration::from_secs(2), no_keys(), Senders::new()).unwrap();

@@ -1,7 +1,8 @@
-//! Agents beside the servers: asked once a second for what their machines are short of, and how busy they are.
+//! Agents beside the servers: asked once a second for what their machines are short of, and how busy they
+//! are.
 //!
-//! Their reports name the shortage in the verdict and shift the servers' shares within a factor of two. They refuse no request: an agent that
-//! lies, is slow or is gone costs a word.
+//! Their reports name the shortage in the verdict and shift the servers' shares within a factor of two. They
+//! refuse no request: an agent that lies, is slow or is gone costs a word.
 
 mod report;
 

@@ -79,12 +79,14 @@ impl Machines {
         reports.filter(move |(_, report)| now.saturating_since(report.at) <= LIFETIME)
     }
 
-    /// Shortage of a service's machines: the one that most of its short machines report; none without a fresh report.
+    /// Shortage of a service's machines: the one that most of its short machines report; none without a fresh
+    /// report.
     pub(crate) fn short_of(&self, now: Instant, service: &str) -> Option<Shortage> {
         let mut counts = [0usize; Shortage::ALL.len()];
         self.fresh(now, service).for_each(|(_, report)| counts[report.short_of as usize] += 1);
         let reported = Shortage::ALL.into_iter().filter(|shortage| counts[*shortage as usize] > 0);
-        // One short server of many is what its service is short of; the first of a draw, in the order of the words.
+        // One short server of many is what its service is short of; the first of a draw, in the order of the
+        // words.
         reported.max_by_key(|shortage| match shortage {
             Shortage::Nothing => (0, 0),
             short => (counts[*short as usize], Shortage::ALL.len() - *short as usize),

@@ -21,7 +21,8 @@ use std::task::{Context, Poll};
 /// Bytes handed over at once: a client that reads slowly is noticed between two parts.
 const PART_BYTES: usize = 64 << 10;
 
-/// A body that is in memory. It holds its request's place in the gateway until the last part has been handed over.
+/// A body that is in memory. It holds its request's place in the gateway until the last part has been handed
+/// over.
 pub(crate) struct CopyBody {
     rest: Bytes,
     permit: Option<CopyPermit>,
@@ -53,7 +54,8 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// The answer that a stored response gives. Without a permit the request's own end has been counted already.
+    /// The answer that a stored response gives. Without a permit the request's own end has been counted
+    /// already.
     pub(crate) fn answer(
         self,
         stored: &Stored,

@@ -9,8 +9,8 @@ use http_body_util::BodyExt as _;
 use std::collections::VecDeque;
 use std::pin::Pin;
 
-/// A response that comes more slowly than this is passed on as it comes: its client, and those who wait with it, would see
-/// nothing of it meanwhile.
+/// A response that comes more slowly than this is passed on as it comes: its client, and those who wait with
+/// it, would see nothing of it meanwhile.
 const TAKES_AT_MOST: Duration = Duration::from_secs(2);
 
 /// A response's body, as far as it was taken in.

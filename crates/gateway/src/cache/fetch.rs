@@ -1,4 +1,5 @@
-//! Fetching a response that others may get: the exchange with the upstream, the judgement, and what becomes of it.
+//! Fetching a response that others may get: the exchange with the upstream, the judgement, and what becomes
+//! of it.
 
 use super::collect::{Begun, Collected, collect};
 use super::flight::{Landed, Leader};
@@ -206,7 +207,8 @@ impl Job {
             self.land(None, Landed::NotSent);
             return FetchedResponse::GoAlone(self.permit);
         };
-        // What is stale again was validated for this request alone (§4.3.3): each of the others asks for itself.
+        // What is stale again was validated for this request alone (§4.3.3): each of the others asks for
+        // itself.
         let landed = if is_fresh { Landed::Stored(stored.clone()) } else { Landed::NotSent };
         self.keep(&stored, landed);
         self.permit.completed(StatusCode::OK);
@@ -290,7 +292,8 @@ impl Job {
         }
     }
 
-    /// Keeps the response for its request alone. Waiting requests learn this now, before the body has arrived.
+    /// Keeps the response for its request alone. Waiting requests learn this now, before the body has
+    /// arrived.
     fn alone(mut self, head: response::Parts, begun: Begun) -> FetchedResponse {
         self.land(None, Landed::Alone(None));
         FetchedResponse::Alone(self.permit, head, begun)

@@ -16,7 +16,8 @@ pub(crate) struct Flight {
     interested: AtomicUsize,
     /// Cancelled when none does any more.
     abandoned: CancellationToken,
-    /// The lead, until the first candidate that is admitted takes it. None where the flight began with its leader.
+    /// The lead, until the first candidate that is admitted takes it. None where the flight began with its
+    /// leader.
     open_lead: Mutex<Option<Lead>>,
     /// Requests that wait for their turn at the origin, and would lead then.
     candidates: AtomicUsize,
@@ -41,8 +42,8 @@ pub(crate) enum Landed {
 #[derive(Debug)]
 pub(crate) struct Interest(Arc<Flight>);
 
-/// One of those that wait for their turn at the origin: the first to be admitted fetches for all. The last one that goes without having
-/// been admitted ends a flight without a leader.
+/// One of those that wait for their turn at the origin: the first to be admitted fetches for all. The last
+/// one that goes without having been admitted ends a flight without a leader.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     shared: Arc<Shared>,

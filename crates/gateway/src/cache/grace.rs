@@ -1,11 +1,14 @@
-//! A grace: where a request would be refused or have to wait, a copy that is a moment old answers it, if its class allows that.
+//! A grace: where a request would be refused or have to wait, a copy that is a moment old answers it, if its
+//! class allows that.
 //!
-//! Copies are made of responses to requests of the class itself: those that the pipeline admits go to the origin anyway, and
-//! theirs are kept where nothing in them is personal (`flashweir_cache::Judgement::Grace`).
+//! Copies are made of responses to requests of the class itself: those that the pipeline admits go to the
+//! origin anyway, and theirs are kept where nothing in them is personal
+//! (`flashweir_cache::Judgement::Grace`).
 //!
-//! *In a crowd* each request for a hot document would find the room that the one before it left, and fill the origin: those who want
-//! something else would wait behind it. So there a copy answers all, as long as there is one, and is fetched again when half of its grace is
-//! over, by one request that comes after those of clients (`refresh`).
+//! *In a crowd* each request for a hot document would find the room that the one before it left, and fill the
+//! origin: those who want something else would wait behind it. So there a copy answers all, as long as there
+//! is one, and is fetched again when half of its grace is over, by one request that comes after those of
+//! clients (`refresh`).
 
 use super::lookup::Miss;
 use super::passage::{Passed, Traveller};
@@ -20,7 +23,8 @@ use http::{Response, StatusCode};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A copy is made again when it has this part (1/n) of its grace behind it: collecting a body costs more than passing it on.
+/// A copy is made again when it has this part (1/n) of its grace behind it: collecting a body costs more than
+/// passing it on.
 const RENEWED_AFTER_PARTS: u32 = 8;
 
 /// In a crowd, when it has this part behind it.
@@ -43,8 +47,8 @@ pub(crate) enum AtPipeline {
 }
 
 impl Traveller<'_> {
-    /// The copy that answers the request in a crowd, whether there is room at the origin or not. None where one fetch for all is allowed
-    /// anyway: that is as good for the others, and newer.
+    /// The copy that answers the request in a crowd, whether there is room at the origin or not. None where
+    /// one fetch for all is allowed anyway: that is as good for the others, and newer.
     pub(crate) fn answer_in_crowd(&mut self, client: &Rc<Client>, miss: &Miss) -> Option<Response<Body>> {
         if miss.grace.is_zero() || !self.worker.cache.is_crowded(self.classified.host_key) {
             return None;

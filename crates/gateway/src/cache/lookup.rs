@@ -63,8 +63,8 @@ impl Miss {
         FlightGroup { class, fields: self.unknown_fields }
     }
 
-    /// The key under which it is remembered whether waiting is of use: that of its document, and where it has unknown fields of those,
-    /// too, so that no such request makes others go to the origin.
+    /// The key under which it is remembered whether waiting is of use: that of its document, and where it has
+    /// unknown fields of those, too, so that no such request makes others go to the origin.
     pub(crate) fn mark_key(&self) -> u64 {
         self.hash ^ self.unknown_fields
     }
@@ -108,7 +108,8 @@ impl Question<'_> {
     }
 }
 
-/// Looks a request up. Without an allocation where this worker has a fresh answer, or the cache is not in use for the host.
+/// Looks a request up. Without an allocation where this worker has a fresh answer, or the cache is not in use
+/// for the host.
 pub(crate) fn look_up(
     worker: &WorkerContext,
     current: &Current,
@@ -131,7 +132,8 @@ pub(crate) fn look_up(
     }
 }
 
-/// The lookup of a request whose host does not use the cache at present; none where the cache could not help it.
+/// The lookup of a request whose host does not use the cache at present; none where the cache could not help
+/// it.
 pub(crate) fn could_share(
     worker: &WorkerContext,
     current: &Current,
@@ -179,7 +181,8 @@ fn host_of(head: &request::Parts) -> &[u8] {
     }
 }
 
-/// The scheme that the client used; none where a trusted proxy passes on words about the request that the key does not hold.
+/// The scheme that the client used; none where a trusted proxy passes on words about the request that the key
+/// does not hold.
 fn scheme(hop: &Hop, fields: &HeaderMap, host: &[u8]) -> Option<bool> {
     let is_tls = matches!(hop.scheme, ClientScheme::Https);
     if !hop.is_peer_trusted {
@@ -226,8 +229,8 @@ impl Invalidation {
         Some(Self { hash, is_https, host: host.into(), target: target.into() })
     }
 
-    /// The origin answered without error, with these fields. Ends what is stored for the target, and for what `Location` and
-    /// `Content-Location` name of the same origin.
+    /// The origin answered without error, with these fields. Ends what is stored for the target, and for what
+    /// `Location` and `Content-Location` name of the same origin.
     pub(crate) fn apply(&self, worker: &WorkerContext, answer: &HeaderMap) {
         let own = Key { is_https: self.is_https, host: &self.host, target: &self.target };
         let directory = &worker.shared.cache.directory;
@@ -240,8 +243,9 @@ impl Invalidation {
         worker.metrics.cache.invalidated.add(responses as u64);
     }
 
-    /// The path and query that a place names, if it is one of the same scheme and host: another origin's documents are not this one's to
-    /// end. A path that is relative to the target's is not looked for; the standard asks for none of this.
+    /// The path and query that a place names, if it is one of the same scheme and host: another origin's
+    /// documents are not this one's to end. A path that is relative to the target's is not looked for; the
+    /// standard asks for none of this.
     fn target_of<'a>(&self, place: &'a HeaderValue) -> Option<&'a [u8]> {
         let place = place.as_bytes().split(|&byte| byte == b'#').next()?;
         let scheme: &[u8] = if self.is_https { b"https://" } else { b"http://" };

@@ -10,13 +10,16 @@
 //!                                              └─ refused: a copy within its grace, or the refusal
 //! ```
 //!
-//! *A flight* is one fetch for all who ask for the same document at the same time, on any worker; it belongs to none of its
-//! clients: it goes on when its leader's client leaves, and ends when no request waits for it. When its response turns out to be for
-//! its request alone, its leader gets it and the others go on by themselves.
+//! *A flight* is one fetch for all who ask for the same document at the same time, on any worker; it belongs
+//! to none of its clients: it goes on when its leader's client leaves, and ends when no request waits for it.
+//! When its response turns out to be for its request alone, its leader gets it and the others go on by
+//! themselves.
 //!
-//! A request that finds no room at the origin before a crowd has opened the cache takes part in flights, too (`shortage`).
+//! A request that finds no room at the origin before a crowd has opened the cache takes part in flights, too
+//! (`shortage`).
 //!
-//! *In use* is a host for as long as `opening` says, or all of them. `purge` is the operator's, on the admin listener.
+//! *In use* is a host for as long as `opening` says, or all of them. `purge` is the operator's, on the admin
+//! listener.
 
 mod answer;
 mod collect;

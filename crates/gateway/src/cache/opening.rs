@@ -1,5 +1,5 @@
-//! Keeps, on the control thread, to which hosts a crowd came (in crowds the cache is in use for those alone), and publishes the cache's
-//! figures about itself.
+//! Keeps, on the control thread, to which hosts a crowd came (in crowds the cache is in use for those alone),
+//! and publishes the cache's figures about itself.
 
 use super::worker::follows_crowds;
 use crate::flash_crowd_candidate::FlashCrowdSample;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// Interval at which the directory is tidied and its size is published.
 const TIDIES_EVERY: Duration = Duration::from_secs(1);
 
-/// If copies spare at least this many requests of the last second a refusal or a wait, and at least this part (1/n) of all, more requests
-/// come than can be served, though none is refused.
+/// If copies spare at least this many requests of the last second a refusal or a wait, and at least this part
+/// (1/n) of all, more requests come than can be served, though none is refused.
 const SPARED_MIN: f64 = 8.0;
 const SPARED_PART: f64 = 4.0;
 

@@ -1,4 +1,5 @@
-//! A request for which this worker's store has no answer: another worker has it, a fetch is under way, or this request fetches.
+//! A request for which this worker's store has no answer: another worker has it, a fetch is under way, or
+//! this request fetches.
 
 use super::answer::Asker;
 use super::collect::Begun;
@@ -30,10 +31,11 @@ use tokio::task::spawn_local;
 
 /// A request that has waited this long goes to the origin by itself, where the pipeline decides about it.
 const WAITS_AT_MOST: Duration = Duration::from_secs(10);
-/// Flights that one request takes part in: beyond that the document is none that one request can fetch for others.
+/// Flights that one request takes part in: beyond that the document is none that one request can fetch for
+/// others.
 pub(super) const FLIGHTS_TRIED: u32 = 3;
-/// A fetch that was refused is tried again after this time while others wait for it, and so often: a refusal of one request is none of
-/// all. No client sends a retry: it is neither demand nor, refused, a refusal.
+/// A fetch that was refused is tried again after this time while others wait for it, and so often: a refusal
+/// of one request is none of all. No client sends a retry: it is neither demand nor, refused, a refusal.
 const RETRIED_AFTER: Duration = Duration::from_millis(20);
 const RETRIES_MAX: u32 = 50;
 
@@ -113,8 +115,8 @@ pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) 
 }
 
 impl Traveller<'_> {
-    /// The request as the pipeline is asked about it. It counts towards its sender's share from then on, once: what the cache answers
-    /// costs the origin nothing.
+    /// The request as the pipeline is asked about it. It counts towards its sender's share from then on,
+    /// once: what the cache answers costs the origin nothing.
     pub(crate) fn heard(&mut self, now: Instant) -> Classified {
         let sender = std::mem::replace(&mut self.sender, Sender::NotAsked);
         let mut classified = *self.classified;
@@ -229,7 +231,8 @@ impl Traveller<'_> {
         stale: Option<Arc<Stored>>,
     ) -> Passed {
         let worker = self.worker;
-        // What it may not renew it says nothing about: neither whether that is still right, nor that it is not.
+        // What it may not renew it says nothing about: neither whether that is still right, nor that it is
+        // not.
         let stale = stale.filter(|stale| miss.may_renew(stale, self.current, &self.head.headers));
         let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
         let interest = Interest::new(flight.clone());
@@ -297,7 +300,8 @@ impl Traveller<'_> {
         }
     }
 
-    /// The fetch of an admitted leader. It is its own task: it goes on for those who wait when this client leaves.
+    /// The fetch of an admitted leader. It is its own task: it goes on for those who wait when this client
+    /// leaves.
     pub(super) async fn fly(
         &mut self,
         miss: &Miss,

@@ -39,8 +39,9 @@ impl fmt::Display for PurgeQuery {
 }
 
 impl PurgeQuery {
-    /// From the query of a request: `url=URL`, `tag=TAG` or `all=true`. The value of the first two is everything behind the `=`,
-    /// so that the URL's own query needs no escapes; a value that begins with an escaped scheme is decoded once.
+    /// From the query of a request: `url=URL`, `tag=TAG` or `all=true`. The value of the first two is
+    /// everything behind the `=`, so that the URL's own query needs no escapes; a value that begins with an
+    /// escaped scheme is decoded once.
     pub(crate) fn parse(query: &str) -> Result<Self, String> {
         if query.len() > NAME_BYTES_MAX {
             return Err(format!("`url` or `tag` is too long, expected at most {NAME_BYTES_MAX} bytes"));

@@ -18,9 +18,9 @@ use tokio::task::spawn_local;
 pub(crate) const REFRESH_EVERY: Duration = Duration::from_secs(1);
 
 impl Traveller<'_> {
-    /// Begins to fetch the document again, unless that was done within this time (at most [`REFRESH_EVERY`]). The fetch waits behind what clients send, and is counted as
-    /// none of theirs; refused, it is tried again at a later use. A request whose response could not take the place of `stored` begins
-    /// nothing.
+    /// Begins to fetch the document again, unless that was done within this time (at most [`REFRESH_EVERY`]).
+    /// The fetch waits behind what clients send, and is counted as none of theirs; refused, it is tried again
+    /// at a later use. A request whose response could not take the place of `stored` begins nothing.
     pub(crate) fn refresh(
         &self,
         client: &Rc<Client>,

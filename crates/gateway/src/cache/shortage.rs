@@ -1,16 +1,18 @@
-//! A request that finds no room at the origin while the cache is closed: in the moment in which a crowd comes, before the detector has
-//! seen it.
+//! A request that finds no room at the origin while the cache is closed: in the moment in which a crowd
+//! comes, before the detector has seen it.
 //!
-//! `cache.mode = "crowd"` stores nothing in calm. But a request that must wait for its turn, or would be refused, does not come in calm. If
-//! another one for the same document waits too, one answer is enough for both:
+//! `cache.mode = "crowd"` stores nothing in calm. But a request that must wait for its turn, or would be
+//! refused, does not come in calm. If another one for the same document waits too, one answer is enough for
+//! both:
 //!
 //! * One that waits keeps its turn and takes part in the document's flight. The first to be admitted fetches for all. Another one whose
 //!   turn comes meanwhile leaves it to the next in the queue, and when the flight lands all leave the queue.
 //! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal has been charged like any
 //!   other.
 //!
-//! Nothing is stored as long as the cache is closed. A response that is not for all is its leader's alone: the others keep their turn or
-//! are refused, and for ten seconds requests for that document take no part in this (`Mark`).
+//! Nothing is stored as long as the cache is closed. A response that is not for all is its leader's alone:
+//! the others keep their turn or are refused, and for ten seconds requests for that document take no part in
+//! this (`Mark`).
 
 use super::flight::{Candidate, Interest, Landed};
 use super::lookup::{Miss, could_share};

@@ -1,4 +1,5 @@
-//! Identity of a client where capacity is shared fairly: a hash of the attributes that the class's policy names.
+//! Identity of a client where capacity is shared fairly: a hash of the attributes that the class's policy
+//! names.
 
 use super::rules::View;
 use flashweir_config::FairBy;

@@ -69,8 +69,8 @@ impl HostTable {
         table
     }
 
-    /// The whole host first, then what it lies below, the longest first; `None` for an unknown host. Nothing is
-    /// hashed while there is one service for all. `host` is a [`Host::name`], which bounds the search.
+    /// The whole host first, then what it lies below, the longest first; `None` for an unknown host. Nothing
+    /// is hashed while there is one service for all. `host` is a [`Host::name`], which bounds the search.
     pub(super) fn find(&self, host: &[u8]) -> Option<usize> {
         if !self.exact.is_empty()
             && let Some(&index) = self.exact.get(host)

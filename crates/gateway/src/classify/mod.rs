@@ -1,9 +1,9 @@
-//! Properties of a request that the gates decide by: its service, its class and hashes of its head, computed without
-//! allocating.
+//! Properties of a request that the gates decide by: its service, its class and hashes of its head, computed
+//! without allocating.
 //!
-//! The host finds the service, and the first class of the service whose rules all hold takes the request; the last
-//! class has no rules, so that there always is one. Everything a client can choose goes through a hash whose key is
-//! drawn at start.
+//! The host finds the service, and the first class of the service whose rules all hold takes the request; the
+//! last class has no rules, so that there always is one. Everything a client can choose goes through a hash
+//! whose key is drawn at start.
 
 mod client_key;
 mod host;
@@ -34,7 +34,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Classifier {
     hasher: Hasher64,
-    /// Its key outlives the process in the state file, beside what was learned of the classes: their numbers must stay.
+    /// Its key outlives the process in the state file, beside what was learned of the classes: their numbers
+    /// must stay.
     url_hasher: Hasher64,
     hosts: HostTable,
     services: Vec<Service>,
@@ -63,7 +64,8 @@ pub struct Classified {
     pub class: u8,
     /// Priority of the class where there is a ceiling; the sentry does not see exempt requests.
     pub standing: Standing,
-    /// Identity of the client, where the class's share is divided: a hash of network, address, header or cookie.
+    /// Identity of the client, where the class's share is divided: a hash of network, address, header or
+    /// cookie.
     pub client_key: u64,
     /// Class under the service's candidate policy, if there is one.
     pub candidate: Option<CandidateClass>,
@@ -99,7 +101,8 @@ pub struct CandidateClass {
 }
 
 impl Classifier {
-    /// For the services of this configuration. `hasher` makes the keys of clients and hosts, `url_hasher` the classes of URLs.
+    /// For the services of this configuration. `hasher` makes the keys of clients and hosts, `url_hasher` the
+    /// classes of URLs.
     #[must_use]
     pub fn new(hasher: Hasher64, url_hasher: Hasher64, config: &Config) -> Self {
         let standings = standing::standings(config.services.iter().map(|service| &service.classes[..]));
@@ -119,9 +122,9 @@ impl Classifier {
         }
     }
 
-    /// A few short hashes, and the rules of the classes up to the one that fits: some hundred nanoseconds (`cargo bench -p
-    /// flashweir-gateway --bench classify`). No allocation but for the first unusual paths. `None` for a host that no
-    /// service has.
+    /// A few short hashes, and the rules of the classes up to the one that fits: some hundred nanoseconds
+    /// (`cargo bench -p flashweir-gateway --bench classify`). No allocation but for the first unusual paths.
+    /// `None` for a host that no service has.
     #[must_use]
     pub fn classify(
         &self,

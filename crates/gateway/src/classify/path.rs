@@ -1,9 +1,10 @@
-//! The form in which paths are compared: as servers read them, so that a rule cannot be dodged by writing a path
-//! differently (RFC 3986 §6.2.2).
+//! The form in which paths are compared: as servers read them, so that a rule cannot be dodged by writing a
+//! path differently (RFC 3986 §6.2.2).
 
-/// `path` percent-decoded once, `//` taken for `/`, `.` and `..` resolved. A slash that came encoded (`%2F`) counts as
-/// one: most servers read it so, and one that does not only finds the request in the class of its neighbours. What is
-/// forwarded is the client's own spelling. Linear; allocates nothing while `scratch` has room.
+/// `path` percent-decoded once, `//` taken for `/`, `.` and `..` resolved. A slash that came encoded (`%2F`)
+/// counts as one: most servers read it so, and one that does not only finds the request in the class of its
+/// neighbours. What is forwarded is the client's own spelling. Linear; allocates nothing while `scratch` has
+/// room.
 pub(super) fn normal<'a>(path: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
     if is_normal(path) {
         return path;
@@ -46,8 +47,8 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|digit| digit as u8)
 }
 
-/// Resolves in place (RFC 3986 §5.2.4) and returns the length of the result. Each segment that is kept was read behind
-/// its own slash, so what is written never overtakes what is read.
+/// Resolves in place (RFC 3986 §5.2.4) and returns the length of the result. Each segment that is kept was
+/// read behind its own slash, so what is written never overtakes what is read.
 fn resolve(path: &mut [u8]) -> usize {
     let (mut read, mut written) = (0, 0);
     while read < path.len() {

@@ -1,4 +1,5 @@
-//! Attributes that a request shows of its client, for shares among clients with common attributes (`admission::fairness`).
+//! Attributes that a request shows of its client, for shares among clients with common attributes
+//! (`admission::fairness`).
 //!
 //! | sign | from |
 //! |---|---|
@@ -8,8 +9,8 @@
 //! | user agent | the field, as it is |
 //! | family of URLs | the host's first segment of the path, in its normal form |
 //!
-//! A person's key is the session cookie, or address and browser where there is none. All values go through the keyed hash: no client can
-//! choose which of them collide.
+//! A person's key is the session cookie, or address and browser where there is none. All values go through
+//! the keyed hash: no client can choose which of them collide.
 
 use super::client_key::octets;
 use super::{Classifier, Host, path};
@@ -32,9 +33,10 @@ const ASSET_ENDINGS: [&[u8]; 21] = [
 const SESSION_BYTES_MIN: usize = 8;
 
 impl Classifier {
-    /// The signs of a request of this client; `tls` is the fingerprint of the client's own handshake. None are shown where fairness
-    /// is off or the client is exempt; only who it is and what it does where clients are not compared now (`compares`), which takes
-    /// one short hash in place of five or six. No allocation but for the first unusual paths.
+    /// The signs of a request of this client; `tls` is the fingerprint of the client's own handshake. None
+    /// are shown where fairness is off or the client is exempt; only who it is and what it does where clients
+    /// are not compared now (`compares`), which takes one short hash in place of five or six. No allocation
+    /// but for the first unusual paths.
     #[must_use]
     pub fn signs(
         &self,
@@ -166,7 +168,8 @@ mod tests {
         std::array::from_fn(|sign| one.values[sign] == other.values[sign])
     }
 
-    /// A client that changes the last 64 bits of its address is the same client, and its neighbours are of its network.
+    /// A client that changes the last 64 bits of its address is the same client, and its neighbours are of
+    /// its network.
     #[test]
     fn an_address_is_a_64_and_a_network_a_48_of_ipv6_and_a_24_of_ipv4() {
         let classifier = classifier("");

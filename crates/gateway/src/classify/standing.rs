@@ -1,7 +1,8 @@
 //! Standing of each class of each service: the credit it may take from a ceiling.
 //!
-//! The ceiling is one for all services, and revenue says what a request of any of them is worth. So the classes are ranked
-//! all together, in equal steps from the least revenue to the most; where all are worth the same no class has credit.
+//! The ceiling is one for all services, and revenue says what a request of any of them is worth. So the
+//! classes are ranked all together, in equal steps from the least revenue to the most; where all are worth
+//! the same no class has credit.
 
 use flashweir_admission::flash_crowd::Standing;
 use flashweir_config::Class;

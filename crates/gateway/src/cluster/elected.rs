@@ -1,8 +1,9 @@
-//! A gateway of a cluster with an elected leader: it reports, and leads while it holds a lease. Acquiring the lease and carrying messages
-//! is the task of an engine (`nats`, `linked`).
+//! A gateway of a cluster with an elected leader: it reports, and leads while it holds a lease. Acquiring the
+//! lease and carrying messages is the task of an engine (`nats`, `linked`).
 //!
-//! **Never two plans in force.** A gateway leads in one term, larger than every one that it knows; what a former leader still says is of an older term, and
-//! dropped by those who have heard of the new one. Services that a reload has changed are led from the start, in a new term.
+//! **Never two plans in force.** A gateway leads in one term, larger than every one that it knows; what a
+//! former leader still says is of an older term, and dropped by those who have heard of the new one. Services
+//! that a reload has changed are led from the start, in a new term.
 
 use super::leader::Leader;
 use super::message::{Broadcast, MessageError, Report};

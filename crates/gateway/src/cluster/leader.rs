@@ -1,7 +1,8 @@
 //! The leader's part: whose reports count, and one [`ServiceLeader`] for each service. No I/O.
 //!
-//! A report counts when it is for this leader's term and its number is larger than any before of the same gateway; so an old one,
-//! sent again, changes nothing. A gateway learns the term from the answer to its first report.
+//! A report counts when it is for this leader's term and its number is larger than any before of the same
+//! gateway; so an old one, sent again, changes nothing. A gateway learns the term from the answer to its
+//! first report.
 
 use super::message::{Broadcast, OfService, Report};
 use flashweir_admission::sentry::Policy;
@@ -117,8 +118,8 @@ impl Leader {
         led.leader.observe(now, report).map_err(error)
     }
 
-    /// A gateway that was not heard in this term. Those that left are remembered, so that their reports cannot be sent again, as long as there
-    /// is room.
+    /// A gateway that was not heard in this term. Those that left are remembered, so that their reports
+    /// cannot be sent again, as long as there is room.
     fn admit(&mut self, now: Instant, report: &Report) -> Result<(), ReportError> {
         if self.gateways.len() >= 2 * GATEWAYS {
             let oldest = self
@@ -145,8 +146,8 @@ impl Leader {
         is_new
     }
 
-    /// The present broadcast for all gateways. `answers` names the report that it answers: its sender gets its own share alone, so that answers
-    /// do not grow with the number of gateways.
+    /// The present broadcast for all gateways. `answers` names the report that it answers: its sender gets
+    /// its own share alone, so that answers do not grow with the number of gateways.
     pub(crate) fn broadcast(&self, answers: (u64, u64)) -> Broadcast {
         let service = |(name, led): (&String, &Led)| {
             let ServiceBroadcast { shares, plan, in_flight } = led.leader.last()?;
@@ -241,8 +242,9 @@ mod tests {
         nanos / 1e9
     }
 
-    /// A measurement, by `make bench-leader`: a leader takes a report of each of 1,000 gateways ten times a second and answers each. Counted are the
-    /// seal of each report, its decoding, the rounds with their plans, and the sealed answers; HTTP and the kernel are not.
+    /// A measurement, by `make bench-leader`: a leader takes a report of each of 1,000 gateways ten times a
+    /// second and answers each. Counted are the seal of each report, its decoding, the rounds with their
+    /// plans, and the sealed answers; HTTP and the kernel are not.
     #[test]
     #[ignore = "a measurement of the optimised build: make bench-leader"]
     fn what_a_thousand_gateways_cost_their_leader() {

@@ -1,8 +1,10 @@
-//! The engine whose messages another crate carries (`flashweir_runtime::ClusterLink`), as that of Kubernetes does: there the gateway that holds the Lease leads,
-//! and the others report to it over streams of gRPC, an answer to each report.
+//! The engine whose messages another crate carries (`flashweir_runtime::ClusterLink`), as that of Kubernetes
+//! does: there the gateway that holds the Lease leads, and the others report to it over streams of gRPC, an
+//! answer to each report.
 //!
-//! The carrier says until when the lease is held. This is looked at before each answer: a gateway that stood still for longer says nothing any more.
-//! A gateway that is stopping gives the lease up, so that another need not wait for its end.
+//! The carrier says until when the lease is held. This is looked at before each answer: a gateway that stood
+//! still for longer says nothing any more. A gateway that is stopping gives the lease up, so that another
+//! need not wait for its end.
 
 use super::elected::Elected;
 use super::message::Report;

@@ -1,5 +1,6 @@
-//! The local engine: the operator names the gateway that leads, and the others report to it over HTTP. A report is a POST, its answer the newest
-//! broadcast, both sealed. There is no election: while the leader is gone each gateway goes on by its last share.
+//! The local engine: the operator names the gateway that leads, and the others report to it over HTTP. A
+//! report is a POST, its answer the newest broadcast, both sealed. There is no election: while the leader is
+//! gone each gateway goes on by its last share.
 
 use super::leader::Leader;
 use super::message::{Broadcast, MessageError, Report};
@@ -30,7 +31,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// A leader that has not answered by then is silent; the next report goes over another connection.
 const ANSWER_WITHIN: Duration = Duration::from_millis(500);
-/// Time for the head of a report, and for a connection to stay without one: a gateway reports ten times a second.
+/// Time for the head of a report, and for a connection to stay without one: a gateway reports ten times a
+/// second.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// After a failed `accept`, as at the admin listener.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);

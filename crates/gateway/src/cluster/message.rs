@@ -1,7 +1,8 @@
-//! Messages between gateways of one cluster, as bytes: fixed fields in network order, then a key's number and a tag over all before.
+//! Messages between gateways of one cluster, as bytes: fixed fields in network order, then a key's number and
+//! a tag over all before.
 //!
-//! Samples and plans are in the encoding of `flashweir_wire`, which has its own version. Nothing is allocated by a length that the bytes
-//! behind it do not cover.
+//! Samples and plans are in the encoding of `flashweir_wire`, which has its own version. Nothing is allocated
+//! by a length that the bytes behind it do not cover.
 
 use super::seal::{Keys, SealError};
 use bytes::{Buf, BufMut};
@@ -9,7 +10,8 @@ use flashweir_core::limits::GATEWAYS;
 use flashweir_provisioning::shares::{Epoch, ServiceBroadcast, ServiceReport, ShareBroadcast, ShareReport};
 use std::sync::Arc;
 
-/// First bytes of a report and of a broadcast; they differ so that neither is taken for the other. The last byte is the version.
+/// First bytes of a report and of a broadcast; they differ so that neither is taken for the other. The last
+/// byte is the version.
 const REPORT: &[u8; 4] = b"FWR\x01";
 const BROADCAST: &[u8; 4] = b"FWB\x02";
 
@@ -22,8 +24,8 @@ pub(crate) struct Report {
     pub(crate) name: String,
     /// Larger in each later report of this gateway.
     pub(crate) sequence: u64,
-    /// The leader's term as this gateway knows it; 0 while it knows none. Reports for another term are not counted, so that none can
-    /// be replayed to a later leader.
+    /// The leader's term as this gateway knows it; 0 while it knows none. Reports for another term are not
+    /// counted, so that none can be replayed to a later leader.
     pub(crate) term: u64,
     pub(crate) services: Vec<OfService<ServiceReport>>,
 }

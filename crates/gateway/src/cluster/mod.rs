@@ -1,13 +1,16 @@
 //! Several gateways before one service (docs/several-gateways.md): its limit is shared, not multiplied.
 //!
-//! The rules are `flashweir_provisioning::shares`. Each gateway collects what its sentries measure ([`Cluster::observe`]), reports it ten times a
-//! second to the leader, and carries out its part of the leader's plan ([`Cluster::plan`]). Messages are sealed with a key that all
-//! gateways have (`seal`, `message`). The leader is a gateway, too (`leader`): with the local engine the one that the operator names (`local`),
-//! otherwise the one that holds a lease (`elected`): of NATS (`nats`), or by a link whose carrier is another crate, as in Kubernetes (`linked`). All of it is on the control thread; a request's path sees a plan, as
-//! without a cluster.
+//! The rules are `flashweir_provisioning::shares`. Each gateway collects what its sentries measure
+//! ([`Cluster::observe`]), reports it ten times a second to the leader, and carries out its part of the
+//! leader's plan ([`Cluster::plan`]). Messages are sealed with a key that all gateways have (`seal`,
+//! `message`). The leader is a gateway, too (`leader`): with the local engine the one that the operator names
+//! (`local`), otherwise the one that holds a lease (`elected`): of NATS (`nats`), or by a link whose carrier
+//! is another crate, as in Kubernetes (`linked`). All of it is on the control thread; a request's path sees a
+//! plan, as without a cluster.
 //!
-//! *Failure modes*: without the leader each gateway keeps its share, then goes to an equal one; a gateway that starts and hears of no leader acts by
-//! its own plan. A leader that is slow costs freshness; one that lies has the key.
+//! *Failure modes*: without the leader each gateway keeps its share, then goes to an equal one; a gateway
+//! that starts and hears of no leader acts by its own plan. A leader that is slow costs freshness; one that
+//! lies has the key.
 
 mod elected;
 mod leader;
@@ -38,7 +41,8 @@ use tokio::time::timeout;
 
 use local::LeaderListener;
 
-/// Between two reports: the share's smoothing and silences are in these units (`flashweir_provisioning::shares`).
+/// Between two reports: the share's smoothing and silences are in these units
+/// (`flashweir_provisioning::shares`).
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// Between two looks of the leader whether a round has ended.
 const STEP_EVERY: Duration = Duration::from_millis(20);
@@ -89,7 +93,8 @@ impl Cluster {
         }))
     }
 
-    /// The key of URL classes, the same in all gateways of the cluster: what is learned of a class is learned by all.
+    /// The key of URL classes, the same in all gateways of the cluster: what is learned of a class is learned
+    /// by all.
     pub(crate) fn url_key(config: &flashweir_config::Config) -> Option<UrlKey> {
         config.cluster.engine.as_ref()?;
         Keys::new(config.cluster.keys.iter()).derive(b"flashweir url classes")
@@ -312,7 +317,8 @@ pub(crate) async fn run(shared: Arc<Shared>, means: Means) {
     }
 }
 
-/// Waits until a gateway that stops has given its lease up, so that another need not wait for its end; not for long.
+/// Waits until a gateway that stops has given its lease up, so that another need not wait for its end; not
+/// for long.
 pub(crate) async fn leave(lease: Option<watch::Receiver<Option<HeldLease>>>) {
     if let Some(mut lease) = lease {
         // One that is not given up ends by itself.

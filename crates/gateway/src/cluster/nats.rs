@@ -1,5 +1,6 @@
-//! The engine for machines without a common gateway that leads: NATS with JetStream. The gateway that holds the lease leads; the others take over
-//! within seconds. There is no consensus of our own: the lease is a key of a bucket, whose server decides who has it.
+//! The engine for machines without a common gateway that leads: NATS with JetStream. The gateway that holds
+//! the lease leads; the others take over within seconds. There is no consensus of our own: the lease is a key
+//! of a bucket, whose server decides who has it.
 //!
 //! | what | where |
 //! |---|---|
@@ -8,9 +9,10 @@
 //! | reports | `SUBJECT.cluster.report`, ten a second and gateway, read by the leader |
 //! | shares | `SUBJECT.cluster.share`, one a round, read by all |
 //!
-//! The bucket is in the server's memory, so a server that starts again has none: a gateway that finds no bucket makes it again.
-//! A leader whose renewal is refused, or is not answered within [`LEASE`], stops to lead; what it might still send is of an older term and dropped.
-//! Messages have the same seals as with the local engine: the right to publish on the server is no right to divide a limit.
+//! The bucket is in the server's memory, so a server that starts again has none: a gateway that finds no
+//! bucket makes it again. A leader whose renewal is refused, or is not answered within [`LEASE`], stops to
+//! lead; what it might still send is of an older term and dropped. Messages have the same seals as with the
+//! local engine: the right to publish on the server is no right to divide a limit.
 
 use super::elected::Elected;
 use super::{Cluster, REPORT_EVERY, STEP_EVERY, refuse};
@@ -29,7 +31,8 @@ use std::sync::Arc;
 use tokio::task::spawn_local;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-/// An entry of the bucket is gone this long after its last write: the longest time without a leader is this and [`RENEW_EVERY`].
+/// An entry of the bucket is gone this long after its last write: the longest time without a leader is this
+/// and [`RENEW_EVERY`].
 const LEASE: Duration = Duration::from_secs(2);
 /// Between two renewals, and two tries of the others to get the lease: several fit into [`LEASE`].
 const RENEW_EVERY: Duration = Duration::from_millis(400);

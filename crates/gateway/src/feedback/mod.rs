@@ -1,9 +1,11 @@
-//! Overload feedback between nodes (docs/feedback.md): this gateway as the node that asks, and as a sender that is asked.
+//! Overload feedback between nodes (docs/feedback.md): this gateway as the node that asks, and as a sender
+//! that is asked.
 //!
-//! The rules are `flashweir_admission::{ladder, gapping}` and `flashweir_feedback`. A worker counts the requests of each node in
-//! front and keeps the newest field of each upstream (`worker`); both go to the control thread with the sentry's samples. There one
-//! [`NodePlanner`] for each service decides (`planner`), and what it decided comes back as [`Orders`], swapped whole: what the
-//! ladder discards, what each worker may send, and the signed field of each node in front. A response's field is a lookup and a copy.
+//! The rules are `flashweir_admission::{ladder, gapping}` and `flashweir_feedback`. A worker counts the
+//! requests of each node in front and keeps the newest field of each upstream (`worker`); both go to the
+//! control thread with the sentry's samples. There one [`NodePlanner`] for each service decides (`planner`),
+//! and what it decided comes back as [`Orders`], swapped whole: what the ladder discards, what each worker
+//! may send, and the signed field of each node in front. A response's field is a lookup and a copy.
 
 pub(crate) mod inbox;
 mod keys;

@@ -4,7 +4,8 @@ use crate::shared::Shared;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// A socket for each family, opened when the first datagram goes. What cannot be sent at once is dropped: the next refresh says the same.
+/// A socket for each family, opened when the first datagram goes. What cannot be sent at once is dropped: the
+/// next refresh says the same.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     v4: Option<UdpSocket>,

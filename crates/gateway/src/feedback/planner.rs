@@ -1,10 +1,10 @@
-//! Decides for one service, on the control thread: what to ask of the nodes in front, what to discard here, and what each worker may send
-//! to the upstream.
+//! Decides for one service, on the control thread: what to ask of the nodes in front, what to discard here,
+//! and what each worker may send to the upstream.
 //!
-//! *Without nodes in front nothing is asked*: where no node in front was heard of in the last seconds the ladder discards nothing, since
-//! the sentry alone refuses better. *The min rule*: where the upstream asks this gateway for less than its own ladder would ask for, that
-//! is what the nodes in front are asked for. *All other clients*: clients that are no nodes count as one, so neither they nor the nodes
-//! can take all.
+//! *Without nodes in front nothing is asked*: where no node in front was heard of in the last seconds the
+//! ladder discards nothing, since the sentry alone refuses better. *The min rule*: where the upstream asks
+//! this gateway for less than its own ladder would ask for, that is what the nodes in front are asked for.
+//! *All other clients*: clients that are no nodes count as one, so neither they nor the nodes can take all.
 
 use super::inbox::UpstreamDatagram;
 use super::keys::{HmacKey, ring};
@@ -26,12 +26,13 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Interval between two plans of the ladder, and between two refreshes of the feedback sent (ALGORITHMS §5.2).
+/// Interval between two plans of the ladder, and between two refreshes of the feedback sent (ALGORITHMS
+/// §5.2).
 const REFRESH: Duration = Duration::from_millis(100);
 /// Lifetime of a message: several responses to any sender that sends at all may be lost.
 const TTL: Duration = Duration::from_secs(2);
-/// A node in front that has sent nothing for this long is notified by datagrams, and again after this time: several within the time to
-/// live.
+/// A node in front that has sent nothing for this long is notified by datagrams, and again after this time:
+/// several within the time to live.
 const QUIET_AFTER: Duration = Duration::from_millis(500);
 const _: () = assert!(QUIET_AFTER.as_millis() * 3 < TTL.as_millis());
 /// The time over which the part of a node's requests that is beyond its share is averaged.
@@ -49,7 +50,8 @@ pub(crate) struct NodePlanner {
     name: String,
     planner: LadderPlanner,
     gate: Option<LadderGate>,
-    /// The thresholds within which the backlog is held, while nodes in front are asked for less because of it.
+    /// The thresholds within which the backlog is held, while nodes in front are asked for less because of
+    /// it.
     holds: Option<Rungs>,
     advertiser: Advertiser<HmacKey>,
     upstreams: UpstreamLimits,
@@ -135,7 +137,8 @@ impl NodePlanner {
         self.upstreams.set_keys(|| ring(&feedback.keys));
     }
 
-    /// A worker's sample. `report` hears of each new field of an upstream how it was taken, and of fields that are missing.
+    /// A worker's sample. `report` hears of each new field of an upstream how it was taken, and of fields
+    /// that are missing.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -227,9 +230,9 @@ impl NodePlanner {
         self.upstreams.hear_datagram(now, datagram.upstream, signed, of_service)
     }
 
-    /// Datagrams for nodes in front that were asked for less, whose names have a port for them, and that have sent nothing for a
-    /// while: no response carries the field to them. `address` is that of this gateway for nodes in front. At most
-    /// [`FEEDBACK_DATAGRAMS_SENT`]. To be asked after each plan.
+    /// Datagrams for nodes in front that were asked for less, whose names have a port for them, and that have
+    /// sent nothing for a while: no response carries the field to them. `address` is that of this gateway for
+    /// nodes in front. At most [`FEEDBACK_DATAGRAMS_SENT`]. To be asked after each plan.
     pub(crate) fn datagrams(&mut self, now: Instant, address: SocketAddr) -> Vec<(SocketAddr, Vec<u8>)> {
         if self.feedback.datagram_ports.is_empty() || self.last.senders.is_empty() {
             return Vec::new();
@@ -258,7 +261,8 @@ impl NodePlanner {
         let HeardNode { key, ref name, address, counts } = *node;
         let weight = self.feedback.weights.get(&**name).copied().unwrap_or(1);
         if self.senders.len() >= FEEDBACK_NODES && !self.senders.contains_key(&key) {
-            // The advertiser's table is full as well: it is asked for nothing until one of the others is forgotten.
+            // The advertiser's table is full as well: it is asked for nothing until one of the others is
+            // forgotten.
             return;
         }
         let state = self.senders.entry(key).or_insert_with(|| SenderState {
@@ -324,7 +328,8 @@ impl NodePlanner {
         };
     }
 
-    /// Requests that the ladder discards at the present level: none where there is no node in front that could have been asked.
+    /// Requests that the ladder discards at the present level: none where there is no node in front that
+    /// could have been asked.
     fn discards(&mut self) -> ladder::Orders {
         let level = level_us(self.backlog_milli.iter().sum(), self.capacity);
         match &mut self.gate {

@@ -1,5 +1,5 @@
-//! Quotas of an upstream that counts this gateway as a whole (`upstream.obey_quota`): read from heads, and from trailers, where a gRPC
-//! answer with messages says how it went.
+//! Quotas of an upstream that counts this gateway as a whole (`upstream.obey_quota`): read from heads, and
+//! from trailers, where a gRPC answer with messages says how it went.
 
 use crate::context::WorkerContext;
 use flashweir_admission::pipeline::ServiceKey;

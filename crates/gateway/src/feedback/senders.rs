@@ -1,4 +1,5 @@
-//! Identity of a node in front: its address, which must be in one of the configured networks, and the name that it gives itself.
+//! Identity of a node in front: its address, which must be in one of the configured networks, and the name
+//! that it gives itself.
 
 use flashweir_config::Feedback;
 use flashweir_core::Hasher64;
@@ -6,7 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// The field by which a node in front says its name; needed only where messages are signed, for a signature is for one name.
+/// The field by which a node in front says its name; needed only where messages are signed, for a signature
+/// is for one name.
 pub(crate) const SENDER: HeaderName = HeaderName::from_static("flashweir-sender");
 /// Maximum length of a gateway's name.
 const NAME_BYTES: usize = 63;
@@ -56,12 +58,14 @@ impl SenderNames {
         Self { networks, hasher }
     }
 
-    /// The name that a request's sender gives itself, where there are nodes in front. To be read before fields of our own are taken out.
+    /// The name that a request's sender gives itself, where there are nodes in front. To be read before
+    /// fields of our own are taken out.
     pub(crate) fn name_in(&self, fields: &HeaderMap) -> Option<HeaderValue> {
         if self.networks.is_empty() { None } else { fields.get(SENDER).cloned() }
     }
 
-    /// The sender of a request: a node, where the peer is in a network of nodes. `name` is the name that it gives itself.
+    /// The sender of a request: a node, where the peer is in a network of nodes. `name` is the name that it
+    /// gives itself.
     pub(crate) fn recognise<'a>(&self, peer: IpAddr, name: Option<&'a HeaderValue>) -> Sender<'a> {
         if self.networks.is_empty() {
             return Sender::NotAsked;

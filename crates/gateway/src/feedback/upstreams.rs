@@ -1,8 +1,9 @@
-//! Limits that the upstreams of one service ask of this gateway, and the part of them that each worker may send.
+//! Limits that the upstreams of one service ask of this gateway, and the part of them that each worker may
+//! send.
 //!
-//! Several upstreams are several nodes. While one of them asks for nothing, requests can go there, so nothing is restricted; when all
-//! that were heard of ask, their rates add up. Workers divide the rate by what each of them is offered, since a connection belongs to
-//! one worker for its life.
+//! Several upstreams are several nodes. While one of them asks for nothing, requests can go there, so nothing
+//! is restricted; when all that were heard of ask, their rates add up. Workers divide the rate by what each
+//! of them is offered, since a connection belongs to one worker for its life.
 
 use super::keys::HmacKey;
 use flashweir_admission::gapping::Restriction;
@@ -42,7 +43,8 @@ impl UpstreamLimits {
         Self { intakes: Vec::new(), offered_rps, offered, measured_at: Instant::ZERO, quota: None }
     }
 
-    /// A field came with a response of this upstream. `ring` makes its keys where it is heard of for the first time.
+    /// A field came with a response of this upstream. `ring` makes its keys where it is heard of for the
+    /// first time.
     pub(super) fn hear(
         &mut self,
         now: Instant,
@@ -54,8 +56,9 @@ impl UpstreamLimits {
         self.intake(upstream, new).take(now, field, || offered)
     }
 
-    /// An answer said that the quota of this gateway is spent for this long. As a caller does ([`flashweir_feedback::caller`]): no quota holds for
-    /// longer than a minute, and a hundredth of the requests goes on.
+    /// An answer said that the quota of this gateway is spent for this long. As a caller does
+    /// ([`flashweir_feedback::caller`]): no quota holds for longer than a minute, and a hundredth of the
+    /// requests goes on.
     pub(super) fn hear_quota(&mut self, now: Instant, reset: Duration) {
         let until = now + reset.min(HOLD_MAX);
         let offered = Rate::from_per_second(self.offered_rps.iter().sum());

@@ -1,4 +1,5 @@
-//! A worker's part: it counts what each node in front sends, and keeps what upstreams say until the next sample takes it along.
+//! A worker's part: it counts what each node in front sends, and keeps what upstreams say until the next
+//! sample takes it along.
 
 use super::orders::SenderOrders;
 use super::senders::Node;
@@ -9,9 +10,11 @@ use std::mem;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A node in front that sent nothing for this many samples is forgotten; it is heard of at once when it sends again.
+/// A node in front that sent nothing for this many samples is forgotten; it is heard of at once when it sends
+/// again.
 const SILENT_SAMPLES: u16 = 250;
-/// A field that is longer than any message is no message; this much of it is kept, so that it is seen to be none.
+/// A field that is longer than any message is no message; this much of it is kept, so that it is seen to be
+/// none.
 const FIELD_BYTES_MAX: usize = 64;
 
 /// Feedback that one worker received for one service.

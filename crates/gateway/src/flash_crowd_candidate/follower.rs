@@ -15,7 +15,8 @@ pub(crate) struct CandidateFollower {
 }
 
 impl CandidateFollower {
-    /// Takes over the candidate of a configuration, unless it is the present one. Another one begins with nothing measured.
+    /// Takes over the candidate of a configuration, unless it is the present one. Another one begins with
+    /// nothing measured.
     pub(crate) fn change<T>(
         present: &mut Option<Self>,
         now: Instant,

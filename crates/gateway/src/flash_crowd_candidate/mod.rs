@@ -1,9 +1,11 @@
-//! A candidate of the flash-crowd stage in the gateway: asked about every request that comes to the stage, obeyed by none.
+//! A candidate of the flash-crowd stage in the gateway: asked about every request that comes to the stage,
+//! obeyed by none.
 //!
-//! The rules are `flashweir_admission::flash_crowd` (its `candidate` says what the numbers mean). Here is what all threads share,
-//! [`FlashCrowdCandidate`]; what a worker keeps of it (`follower`); and its planner (`planner_task`), which takes part in the
-//! rounds of the planner of NEWS. A reload that changes the candidate, or the policy that it is compared with, makes another one:
-//! plans and samples of the one before it are known by their owner and ignored.
+//! The rules are `flashweir_admission::flash_crowd` (its `candidate` says what the numbers mean). Here is
+//! what all threads share, [`FlashCrowdCandidate`]; what a worker keeps of it (`follower`); and its planner
+//! (`planner_task`), which takes part in the rounds of the planner of NEWS. A reload that changes the
+//! candidate, or the policy that it is compared with, makes another one: plans and samples of the one before
+//! it are known by their owner and ignored.
 
 mod follower;
 mod planner_task;
@@ -52,7 +54,8 @@ pub(crate) struct CandidateSample {
 }
 
 impl FlashCrowdCandidate {
-    /// That of a configuration, if it has one; `before` where nothing has changed, with all that was compared.
+    /// That of a configuration, if it has one; `before` where nothing has changed, with all that was
+    /// compared.
     pub(crate) fn of(config: &Config, workers: usize, before: Option<&Arc<Self>>) -> Option<Arc<Self>> {
         let configured = config.flash_crowd_candidate.as_ref()?;
         let is_same =

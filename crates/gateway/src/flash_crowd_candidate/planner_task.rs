@@ -12,7 +12,8 @@ use flashweir_wire::recording::{FLASH_CROWD_CANDIDATE, Planned};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// A candidate and its planner, on the control thread. Its faults are treated as those of the live planner, and reported.
+/// A candidate and its planner, on the control thread. Its faults are treated as those of the live planner,
+/// and reported.
 pub(crate) struct PlannedCandidate {
     planner_loop: PlannerLoop<FlashCrowdPlanner>,
     outlet: CandidateOutlet,
@@ -28,8 +29,8 @@ struct CandidateOutlet {
 }
 
 impl PlannedCandidate {
-    /// A planner that starts from what the live one has `learned` of the same traffic: a candidate that comes in the middle of a
-    /// crowd must not take the crowd for the usual.
+    /// A planner that starts from what the live one has `learned` of the same traffic: a candidate that comes
+    /// in the middle of a crowd must not take the crowd for the usual.
     pub(crate) fn new(
         shared: &Arc<Shared>,
         workers: usize,
@@ -60,7 +61,8 @@ impl PlannedCandidate {
         self.planner_loop.next_plan_at()
     }
 
-    /// Takes what one worker's gate measured; a sample of another candidate, which a reload has replaced, is ignored.
+    /// Takes what one worker's gate measured; a sample of another candidate, which a reload has replaced, is
+    /// ignored.
     pub(crate) fn observe(&mut self, now: Instant, sample: &CandidateSample) {
         let candidate = &self.outlet.candidate;
         if !Arc::ptr_eq(candidate, &sample.candidate) {

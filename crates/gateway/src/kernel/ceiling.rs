@@ -1,31 +1,33 @@
 //! Conversion of ceilings on requests to one on new connections.
 //!
-//! The kernel judges a SYN: it knows from where and to which port, and neither host nor path nor class nor person. Whom
-//! it refuses, it refuses blindly. So it is to refuse only what would be refused anyway and only costs:
+//! The kernel judges a SYN: it knows from where and to which port, and neither host nor path nor class nor
+//! person. Whom it refuses, it refuses blindly. So it is to refuse only what would be refused anyway and only
+//! costs:
 //!
 //! ```text
 //! ceiling = headroom × admissible rate of the pipeline × connections per request
 //! ```
 //!
-//! **Headroom.** The gateway's own gates, which know classes and people, still choose among more than fits: twice as
-//! much where all requests are alike and the kernel chooses no worse than they would, eight times where there are
-//! classes or several services to choose among. Up to a crowd of that size no important request is refused blindly; in a
-//! larger one an important client that opens a new connection is refused with the chance that all have, 1 − ceiling /
-//! offered. Better cannot be had from a SYN, but by address: preferred networks, and the proxies whose word on client
-//! addresses is trusted, who speak for many, are always let in. Who is connected is never touched.
+//! **Headroom.** The gateway's own gates, which know classes and people, still choose among more than fits:
+//! twice as much where all requests are alike and the kernel chooses no worse than they would, eight times
+//! where there are classes or several services to choose among. Up to a crowd of that size no important
+//! request is refused blindly; in a larger one an important client that opens a new connection is refused
+//! with the chance that all have, 1 − ceiling / offered. Better cannot be had from a SYN, but by address:
+//! preferred networks, and the proxies whose word on client addresses is trusted, who speak for many, are
+//! always let in. Who is connected is never touched.
 //!
-//! **Connections per request.** Measured over the last second among those let in: who keeps a connection for many
-//! requests makes it small. While the kernel refuses, the rule closes a loop with one resting point: there the gateway
-//! is offered headroom × useful rate, including what comes on connections that are open already. Bounds keep the
-//! loop from starving newcomers (a crowd of one request each behind people who stay) and from opening to connections
-//! that ask for nothing.
+//! **Connections per request.** Measured over the last second among those let in: who keeps a connection for
+//! many requests makes it small. While the kernel refuses, the rule closes a loop with one resting point:
+//! there the gateway is offered headroom × useful rate, including what comes on connections that are open
+//! already. Bounds keep the loop from starving newcomers (a crowd of one request each behind people who stay)
+//! and from opening to connections that ask for nothing.
 //!
-//! **Open** while fewer connections come than the ceiling allows, or while no stage refuses: hot spots of NEWS
-//! count as open, since a SYN does not say for which host it is. A ceiling that only a detector in shadow asks for is a
-//! ceiling in shadow.
+//! **Open** while fewer connections come than the ceiling allows, or while no stage refuses: hot spots of
+//! NEWS count as open, since a SYN does not say for which host it is. A ceiling that only a detector in
+//! shadow asks for is a ceiling in shadow.
 //!
-//! Cold start: until ten requests were seen in a second, each is taken to come on its own connection. Cost: a few
-//! additions for each rank of each service.
+//! Cold start: until ten requests were seen in a second, each is taken to come on its own connection. Cost: a
+//! few additions for each rank of each service.
 
 use flashweir_admission::flash_crowd::Plan;
 use flashweir_admission::pipeline::{AdmissibleRate, ServiceDemand, StageName, admissible_rate};
@@ -63,8 +65,8 @@ pub(crate) struct Decision {
     pub(crate) connections_per_s: f64,
     /// Requests per second that lead to an answer.
     pub(crate) admissible: AdmissibleRate,
-    /// The limit that binds, by the gateway's own reason. A sentry's has one name here: a SYN has no class that could
-    /// refine it.
+    /// The limit that binds, by the gateway's own reason. A sentry's has one name here: a SYN has no class
+    /// that could refine it.
     pub(crate) reason: Reason,
     /// Only record.
     pub(crate) shadow: bool,
@@ -103,17 +105,18 @@ pub(crate) fn connections_per_request(seen: &Seen) -> f64 {
         .clamp(CONNECTIONS_PER_REQUEST_LEAST, CONNECTIONS_PER_REQUEST_MOST)
 }
 
-/// The ceiling for the kernel: a quarter of a second's connections may come at once, ten at the least, as at the
-/// gateway's own gate.
+/// The ceiling for the kernel: a quarter of a second's connections may come at once, ten at the least, as at
+/// the gateway's own gate.
 pub(crate) fn in_kernel(connections_per_s: f64) -> Ceiling {
     // Saturates; the kernel caps it further.
     let burst = (connections_per_s / 4.0).max(10.0) as u32;
     Ceiling { rate: Rate::from_per_second(connections_per_s), burst }
 }
 
-/// The admissible rate for as many tiers of the kernel, the most important first: that of each rank of classes goes to the
-/// tier of the same rank, and what is beyond the last tier to the last. Where all classes are of one rank their rate says
-/// nothing of ranks of connections: all of it is the last tier's, so that the layers before it stay small.
+/// The admissible rate for as many tiers of the kernel, the most important first: that of each rank of
+/// classes goes to the tier of the same rank, and what is beyond the last tier to the last. Where all classes
+/// are of one rank their rate says nothing of ranks of connections: all of it is the last tier's, so that the
+/// layers before it stay small.
 pub(crate) fn by_tier(admissible: &AdmissibleRate, has_ranks: bool, tiers: usize) -> Vec<f64> {
     let mut rates = vec![0.0; tiers.clamp(1, TIERS)];
     let last = rates.len() - 1;
@@ -129,16 +132,16 @@ pub(crate) fn by_tier(admissible: &AdmissibleRate, has_ranks: bool, tiers: usize
 
 /// The ceilings of the kernel's plan by rank, from what the pipeline can use of each rank.
 ///
-/// `admissible_rps` are requests per second for each rank by itself (not cumulative), rank 0, the most important, first;
-/// what is beyond the last tier of the kernel is added to the last tier. Each tier brings
+/// `admissible_rps` are requests per second for each rank by itself (not cumulative), rank 0, the most
+/// important, first; what is beyond the last tier of the kernel is added to the last tier. Each tier brings
 ///
 /// ```text
 /// rate(r) = headroom × admissible_rps[r] × connections per request      (connections per second)
 /// ```
 ///
-/// and the kernel gives all rates together to the most important connections that come: rank r is refused only if ranks 0
-/// to r together exceed the whole. So a rank that is given too little takes from the less important ones and never waits
-/// for a better number, and what it leaves is theirs.
+/// and the kernel gives all rates together to the most important connections that come: rank r is refused
+/// only if ranks 0 to r together exceed the whole. So a rank that is given too little takes from the less
+/// important ones and never waits for a better number, and what it leaves is theirs.
 ///
 /// * No rank, or one without a limit (infinite): no ceiling, everything is admitted.
 /// * Numbers that are none, or below zero, count as 0. A whole of 0 is raised to one connection per second, in the
@@ -189,7 +192,8 @@ const HEADROOM: f64 = 2.0;
 const HEADROOM_TO_CHOOSE: f64 = 8.0;
 /// Below this a ratio is noise.
 const REQUESTS_TO_JUDGE_PER_S: f64 = 10.0;
-/// Browsers keep a connection for about ten requests; newcomers must not be charged for those who stay longer.
+/// Browsers keep a connection for about ten requests; newcomers must not be charged for those who stay
+/// longer.
 const CONNECTIONS_PER_REQUEST_LEAST: f64 = 0.1;
 /// Browsers open a spare one; who opens more asks for nothing.
 const CONNECTIONS_PER_REQUEST_MOST: f64 = 2.0;
@@ -297,8 +301,8 @@ mod tests {
         assert!(decide(&Seen { shadow: true, ..crowd() }).is_some_and(|decision| decision.shadow));
     }
 
-    /// People who stay send 50 requests a second on 5 connections; each of the crowd opens one for one request. However
-    /// wrong the first ceiling, the gateway ends up being offered twice its capacity.
+    /// People who stay send 50 requests a second on 5 connections; each of the crowd opens one for one
+    /// request. However wrong the first ceiling, the gateway ends up being offered twice its capacity.
     #[test]
     fn the_loop_over_connections_per_request_comes_to_rest_where_the_headroom_is() {
         for begin in [5.0, 1_000.0] {
@@ -388,8 +392,9 @@ mod tests {
     }
 
     proptest! {
-        /// For any rates of the pipeline, the whole is the sum of the ranks with headroom, and no layer keeps the last
-        /// rank waiting for more than half a second from an empty bucket, where that much comes in half a second at all.
+        /// For any rates of the pipeline, the whole is the sum of the ranks with headroom, and no layer keeps
+        /// the last rank waiting for more than half a second from an empty bucket, where that much comes in
+        /// half a second at all.
         #[test]
         fn ceilings_by_rank_add_up(
             admissible_rps in proptest::collection::vec(0.001f64..1e5, 1..12), headroom in 1.0f64..8.0,

@@ -21,7 +21,8 @@ pub(crate) enum GuardError {
     Gate(#[from] GateError),
 }
 
-/// The gate and where it stands. Dropping it takes the gate away, unless it was found pinned and has had no order yet.
+/// The gate and where it stands. Dropping it takes the gate away, unless it was found pinned and has had no
+/// order yet.
 #[derive(Debug)]
 pub(crate) struct Guard {
     interfaces: GuardedInterfaces<()>,
@@ -31,8 +32,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Loads the gate and puts it before every interface; it protects nothing yet, or what the one before did. Takes some
-    /// 200 ms.
+    /// Loads the gate and puts it before every interface; it protects nothing yet, or what the one before
+    /// did. Takes some 200 ms.
     pub(crate) fn open(config: &Config) -> Result<Self, GuardError> {
         let mut interfaces = GuardedInterfaces::open(&config.kernel)?;
         let gate = interfaces.load_gate()?;
@@ -41,8 +42,8 @@ impl Guard {
         Ok(Self { interfaces, gate, in_force, inheritance: Inheritance::from(Instant::ZERO) })
     }
 
-    /// From now on it judges new connections to where the gateway listens, first by the plan of the gateway before, where
-    /// there was one.
+    /// From now on it judges new connections to where the gateway listens, first by the plan of the gateway
+    /// before, where there was one.
     pub(crate) fn protect(
         &mut self,
         config: &Config,
@@ -63,8 +64,8 @@ impl Guard {
         self.inheritance = Inheritance::from(now);
     }
 
-    /// Takes over what a reload can change. Proxies that speak for others are preferred: a connection of theirs stands for
-    /// many people.
+    /// Takes over what a reload can change. Proxies that speak for others are preferred: a connection of
+    /// theirs stands for many people.
     pub(crate) fn follow(&mut self, config: &Config) -> Result<(), GuardError> {
         let preferred = config.kernel.preferred.iter().chain(&config.client.trusted_proxies);
         let networks: Vec<_> = preferred.map(|network| (network.network(), network.prefix_len())).collect();

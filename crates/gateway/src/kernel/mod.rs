@@ -1,13 +1,14 @@
 //! Refusing new connections in the kernel, before the TCP stack hears of them (`flashweir run --kernel`).
 //!
-//! The gateway's gates go on deciding about requests; the kernel keeps away the part of a crowd that could only be
-//! refused (`ceiling`), and clients that ignore `Retry-After` again and again (`sources`). On the control thread, ten times a second: counters are read (`window`), the ceiling is made
-//! again and written, and what the kernel refused is handed to the planner of NEWS as offered. Once a second the
-//! gateway sends the kernel a heartbeat; after three seconds without one the kernel admits everything.
+//! The gateway's gates go on deciding about requests; the kernel keeps away the part of a crowd that could
+//! only be refused (`ceiling`), and clients that ignore `Retry-After` again and again (`sources`). On the
+//! control thread, ten times a second: counters are read (`window`), the ceiling is made again and written,
+//! and what the kernel refused is handed to the planner of NEWS as offered. Once a second the gateway sends
+//! the kernel a heartbeat; after three seconds without one the kernel admits everything.
 //!
-//! The gate is loaded and attached before a port opens (`guard`) and gone before the drain begins, so that a stopping
-//! gateway refuses by itself, with the reason. A pinned one keeps its last plan through the drain and is then left to the
-//! gateway that comes next, which takes it over.
+//! The gate is loaded and attached before a port opens (`guard`) and gone before the drain begins, so that a
+//! stopping gateway refuses by itself, with the reason. A pinned one keeps its last plan through the drain
+//! and is then left to the gateway that comes next, which takes it over.
 
 mod ceiling;
 mod guard;
@@ -49,7 +50,8 @@ impl KernelGuard {
         Ok(self.0.protect(config, listening_on, speaks_tls)?)
     }
 
-    /// Plans and beats until the future is dropped, and the gate with it; or until it is to be left, where it is pinned.
+    /// Plans and beats until the future is dropped, and the gate with it; or until it is to be left, where it
+    /// is pinned.
     pub(crate) async fn run(self, shared: Arc<Shared>, leave: CancellationToken) {
         KernelTask::new(shared, self.0).run(leave).await;
     }

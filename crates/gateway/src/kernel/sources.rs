@@ -23,7 +23,8 @@ enum Change {
 }
 
 impl Sources {
-    /// Has the gate purge these until those moments, and no others. A system call for each that is new or gone.
+    /// Has the gate purge these until those moments, and no others. A system call for each that is new or
+    /// gone.
     pub(super) fn follow(
         &mut self,
         now: Instant,

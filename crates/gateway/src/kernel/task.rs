@@ -40,7 +40,8 @@ impl KernelTask {
     pub(super) fn new(shared: Arc<Shared>, mut guard: Guard) -> Self {
         let beat_at = shared.clock.now();
         guard.started(beat_at);
-        // What the gate of an earlier process counted was offered to that. If it cannot be read, the next look says so.
+        // What the gate of an earlier process counted was offered to that. If it cannot be read, the next
+        // look says so.
         let before = guard.counts().unwrap_or_default();
         Self {
             shared,
@@ -63,7 +64,8 @@ impl KernelTask {
             let differs = live.config.kernel != configured.kernel || live.config.client != configured.client;
             let followed = if differs { self.guard.follow(&live.config) } else { Ok(()) };
             let done = followed.and_then(|()| match self.shared.is_draining() {
-                // The gateway serves no more requests, which does not change the right ceiling: the last plan stays.
+                // The gateway serves no more requests, which does not change the right ceiling: the last plan
+                // stays.
                 true => self.beat(self.shared.clock.now()),
                 false => self.tick(&live.config),
             });
@@ -162,8 +164,8 @@ impl KernelTask {
         }
     }
 
-    /// Reports connections refused in the kernel as offered, but for sources that ignore `Retry-After`. The kernel
-    /// knows connections: each is taken for as many requests as one brings now.
+    /// Reports connections refused in the kernel as offered, but for sources that ignore `Retry-After`. The
+    /// kernel knows connections: each is taken for as many requests as one brings now.
     fn tell_news(&mut self, counts: &ServiceCounts, seen: &Seen) {
         let before = std::mem::replace(&mut self.before, *counts);
         let away = |offered: fn(&ServiceCounts) -> u64| {

@@ -66,7 +66,8 @@ fn text(report: &str) -> Result<u32, Useless> {
     known.milli()
 }
 
-/// The protocol buffer in base64. Only fields 1 and 9, both doubles, are looked at; all others are stepped over.
+/// The protocol buffer in base64. Only fields 1 and 9, both doubles, are looked at; all others are stepped
+/// over.
 pub(super) fn binary(value: &str) -> Result<u32, Useless> {
     let bytes = BASE64.decode(value.trim()).map_err(|_| Useless::Malformed)?;
     fields(&bytes).ok_or(Useless::Malformed)?.milli()

@@ -1,4 +1,5 @@
-//! One request's way through the pipeline: let in, made to wait, or refused. Decided before any byte of the body is read.
+//! One request's way through the pipeline: let in, made to wait, or refused. Decided before any byte of the
+//! body is read.
 
 use super::copies::CopyPermit;
 use super::deferred::{Deferred, Instead, Why, may_defer};
@@ -45,8 +46,8 @@ impl Admission {
 }
 
 impl PipelineHost {
-    /// Decides one well-formed request for the service of this key; `full` says that its connection is one too many and only
-    /// gets refusals.
+    /// Decides one well-formed request for the service of this key; `full` says that its connection is one
+    /// too many and only gets refusals.
     pub(crate) fn admit(
         self: &Rc<Self>,
         now: Instant,
@@ -69,8 +70,8 @@ impl PipelineHost {
         self.ask(now, asked, admission_request(key, asked, self.closed(full)), instead)
     }
 
-    /// The gateway wants a newer copy of a stored response that a request of `asked` was answered with. No client sent it: it is no
-    /// demand, no client's share is charged with it, and its refusal is not counted.
+    /// The gateway wants a newer copy of a stored response that a request of `asked` was answered with. No
+    /// client sent it: it is no demand, no client's share is charged with it, and its refusal is not counted.
     pub(crate) fn admit_refresh(
         self: &Rc<Self>,
         now: Instant,

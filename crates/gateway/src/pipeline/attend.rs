@@ -8,7 +8,8 @@ use flashweir_telemetry::Bound;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// A timer that is due already waits this long all the same: a mistake must not keep the worker busy with itself.
+/// A timer that is due already waits this long all the same: a mistake must not keep the worker busy with
+/// itself.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 impl PipelineHost {

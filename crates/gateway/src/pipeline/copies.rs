@@ -17,7 +17,8 @@ pub(crate) struct CopyPermit {
 }
 
 impl PipelineHost {
-    /// Takes a place for a request that a stored response answers; none where the door is closed to it, or the gateway is full.
+    /// Takes a place for a request that a stored response answers; none where the door is closed to it, or
+    /// the gateway is full.
     pub(crate) fn admit_copy(
         self: &Rc<Self>,
         now: Instant,

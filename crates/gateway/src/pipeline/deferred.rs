@@ -1,8 +1,9 @@
-//! A request that the pipeline refused, or that gave its turn back, while another answer for it may be on its way.
+//! A request that the pipeline refused, or that gave its turn back, while another answer for it may be on its
+//! way.
 //!
-//! The pipeline has charged the refusal, so that detector and verdict see the shortage as it is. What the client gets is open: a copy of
-//! the response that another request fetches, or the refusal after all. Until then the request holds no place in the gateway; its
-//! caller bounds how many there are (`CACHE_WAITERS`).
+//! The pipeline has charged the refusal, so that detector and verdict see the shortage as it is. What the
+//! client gets is open: a copy of the response that another request fetches, or the refusal after all. Until
+//! then the request holds no place in the gateway; its caller bounds how many there are (`CACHE_WAITERS`).
 
 use super::admit::Admission;
 use super::copies::CopyPermit;
@@ -45,8 +46,8 @@ pub(super) enum Why {
     GaveWay,
 }
 
-/// Only a refusal for want of room at the origin or on the way there: a door that is closed stays closed. That of a request that no
-/// client sent has no owner.
+/// Only a refusal for want of room at the origin or on the way there: a door that is closed stays closed.
+/// That of a request that no client sent has no owner.
 pub(super) fn may_defer(request: &AdmissionRequest, refusal: &pipeline::Refusal) -> bool {
     let is_for_room = !matches!(
         refusal.shed.reason,
@@ -100,8 +101,8 @@ impl Deferred {
         Ok(inner.shed(now, self.request.service, &self.asked, &refusal, cost_us))
     }
 
-    /// Asks the pipeline once more, for the room that there may be now. The request's demand and its refusal have been counted, and are
-    /// not counted again; nor are those of this try.
+    /// Asks the pipeline once more, for the room that there may be now. The request's demand and its refusal
+    /// have been counted, and are not counted again; nor are those of this try.
     pub(crate) fn ask_again(mut self: Box<Self>, now: Instant, full: Option<Reason>) -> Admission {
         self.why = None;
         let closed = self.host.closed(full);
@@ -137,9 +138,9 @@ impl Drop for Deferred {
 }
 
 impl Wait {
-    /// The request's turn, or that it will have none: a refusal that its caller may still put off, or one that it may not. For requests
-    /// that something else may answer ([`Instead::Flight`]); the others await the wait itself. One that `gives_way` when its turn has
-    /// come leaves it to the next.
+    /// The request's turn, or that it will have none: a refusal that its caller may still put off, or one
+    /// that it may not. For requests that something else may answer ([`Instead::Flight`]); the others await
+    /// the wait itself. One that `gives_way` when its turn has come leaves it to the next.
     pub(crate) async fn turn(&mut self, gives_way: impl Fn() -> bool) -> Decided {
         poll_fn(|cx| self.poll_decided(cx, &gives_way)).await
     }

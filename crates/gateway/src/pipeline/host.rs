@@ -95,7 +95,8 @@ pub(super) struct HostedCandidate {
 }
 
 impl PipelineHost {
-    /// The pipeline of worker `worker`, with the services of the configuration in force; their keys, in its order.
+    /// The pipeline of worker `worker`, with the services of the configuration in force; their keys, in its
+    /// order.
     pub(crate) fn new(
         worker: usize,
         shared: Arc<Shared>,
@@ -128,8 +129,9 @@ impl PipelineHost {
         })
     }
 
-    /// Takes over a configuration: services whose policy is as before stay, the others end with their last request. The keys
-    /// of its services, in its order, and those of them that are new and have a sentry to be [attended](Self::attend).
+    /// Takes over a configuration: services whose policy is as before stay, the others end with their last
+    /// request. The keys of its services, in its order, and those of them that are new and have a sentry to
+    /// be [attended](Self::attend).
     pub(crate) fn configure(&self, live: &Live) -> (Vec<ServiceKey>, Vec<ServiceKey>) {
         let inner = &mut *self.inner.borrow_mut();
         let flash_crowd = &live.config.flash_crowd;
@@ -201,7 +203,8 @@ impl PipelineHost {
         self.inner.borrow().pipeline.compares_clients(now, key)
     }
 
-    /// A class's rank by importance, 0 the first; none where the service has no sentry, which alone ranks classes.
+    /// A class's rank by importance, 0 the first; none where the service has no sentry, which alone ranks
+    /// classes.
     pub(crate) fn rank(&self, key: ServiceKey, class: u8) -> Option<u8> {
         self.inner.borrow().pipeline.rank(key, class)
     }
@@ -230,7 +233,8 @@ impl PipelineHost {
         }
     }
 
-    /// A response is no longer on its way: see [`Pipeline::deliver`](flashweir_admission::pipeline::Pipeline::deliver).
+    /// A response is no longer on its way: see
+    /// [`Pipeline::deliver`](flashweir_admission::pipeline::Pipeline::deliver).
     pub(crate) fn deliver(&self, delivery: Delivery, has_all: bool) {
         self.inner.borrow_mut().pipeline.deliver(delivery, has_all);
     }
@@ -271,8 +275,8 @@ impl PipelineHost {
 }
 
 impl HostedSentry {
-    /// Utilisation of the worker since the last report, thousandths; `busy` is its busy time since it started. It
-    /// decides in the same thread in which it does everything else.
+    /// Utilisation of the worker since the last report, thousandths; `busy` is its busy time since it
+    /// started. It decides in the same thread in which it does everything else.
     pub(super) fn deciding_milli(&self, now: Instant, busy: Duration) -> u32 {
         let (before, busy_before) = self.busy.replace((now, busy));
         let span_us = now.saturating_since(before).as_micros();
@@ -354,8 +358,8 @@ impl Inner {
         self.hosted.iter_mut().find(|hosted| hosted.key == key)
     }
 
-    /// Follows the plan of the flash-crowd planner, and of its candidate's: one relaxed load and a comparison for each unless it
-    /// changed.
+    /// Follows the plan of the flash-crowd planner, and of its candidate's: one relaxed load and a comparison
+    /// for each unless it changed.
     pub(super) fn follow_flash_crowd(&mut self, now: Instant) {
         if let Some(candidate) = &mut self.flash_crowd_candidate {
             candidate.follow(now, &mut self.pipeline);

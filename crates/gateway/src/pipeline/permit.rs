@@ -1,8 +1,9 @@
 //! Duties of an admitted request at its end, and when that end is.
 //!
-//! There are two ends. The *origin's*: its last byte has come, it failed, or the rest of the response is no work for it
-//! (a tunnel, an event stream, a client that does not take more); then its slot is free. And the *request's*:
-//! the client has been handed everything, or is gone; that is what the counters of requests tell.
+//! There are two ends. The *origin's*: its last byte has come, it failed, or the rest of the response is no
+//! work for it (a tunnel, an event stream, a client that does not take more); then its slot is free. And the
+//! *request's*: the client has been handed everything, or is gone; that is what the counters of requests
+//! tell.
 
 use super::host::{Inner, PipelineHost};
 use super::place::Place;
@@ -16,8 +17,8 @@ use flashweir_telemetry::{Counter, RequestMetrics, Unmeasured};
 use http::StatusCode;
 use std::rc::Rc;
 
-/// An admitted request's accounting: it ends as completed or failed, and as abandoned when simply dropped; there is
-/// no fourth way, so no request can be lost.
+/// An admitted request's accounting: it ends as completed or failed, and as abandoned when simply dropped;
+/// there is no fourth way, so no request can be lost.
 #[derive(Debug)]
 pub(crate) struct Permit {
     host: Rc<PipelineHost>,
@@ -96,8 +97,8 @@ impl Permit {
         self.end_at_origin(Outcome::Completed(self.report));
     }
 
-    /// The share at the origin, which follows the client's progress: others get its slot while the client is waited for.
-    /// None where there is no share, or no longer one.
+    /// The share at the origin, which follows the client's progress: others get its slot while the client is
+    /// waited for. None where there is no share, or no longer one.
     pub(crate) fn watch_client(&mut self) -> Option<&Rc<Yielding>> {
         if let Some(place) = self.at_origin.take() {
             let yielding = Yielding::new(place);
@@ -136,8 +137,8 @@ impl Permit {
         delivery.into_iter().for_each(|delivery| host.deliver(delivery, true));
     }
 
-    /// The upstream answered in full, and the client gets it from here; an answer of 5xx finishes too, but not without error:
-    /// an error that came quickly must not look like a fast service.
+    /// The upstream answered in full, and the client gets it from here; an answer of 5xx finishes too, but
+    /// not without error: an error that came quickly must not look like a fast service.
     pub(crate) fn handed_over(mut self: Box<Self>, status: StatusCode) -> Option<Delivery> {
         self.count(|requests| &requests.completed);
         self.finish(match status.is_server_error() {

@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 /// One request's share. It is given back by [`end`](Self::end), and at the latest when dropped, as withdrawn.
 ///
-/// The limit counts the origin's work. A share is held from the moment the request is sent until the last byte of the
-/// response has come from the origin, however long the client then takes for it: the limit is on what the origin does
-/// at once, and a share kept for a slow client would be one without work. For the same reason a tunnel (101)
-/// and an event stream, which last without being worked on, give theirs back at the head, and a body whose next
-/// part the client does not take, or does not send, gives it back soon ([`Yielding`](super::Yielding)).
+/// The limit counts the origin's work. A share is held from the moment the request is sent until the last
+/// byte of the response has come from the origin, however long the client then takes for it: the limit is on
+/// what the origin does at once, and a share kept for a slow client would be one without work. For the same
+/// reason a tunnel (101) and an event stream, which last without being worked on, give theirs back at the
+/// head, and a body whose next part the client does not take, or does not send, gives it back soon
+/// ([`Yielding`](super::Yielding)).
 #[derive(Debug)]
 pub(crate) struct Place {
     host: Rc<PipelineHost>,

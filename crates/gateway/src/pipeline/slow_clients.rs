@@ -1,13 +1,15 @@
-//! Clients that take their responses slowly, or send their requests' bodies slowly: their places at the origin go to
-//! others.
+//! Clients that take their responses slowly, or send their requests' bodies slowly: their places at the
+//! origin go to others.
 //!
-//! *Downloads.* The HTTP library asks for the next part of a response when the client has taken enough of what came before. A part
-//! that is not asked for within [`PATIENCE`] has a client that is slower than the origin; all there is has long left the
-//! origin's processor, or waits in its socket for us. The response goes on as before, only its place is free, for good.
+//! *Downloads.* The HTTP library asks for the next part of a response when the client has taken enough of
+//! what came before. A part that is not asked for within [`PATIENCE`] has a client that is slower than the
+//! origin; all there is has long left the origin's processor, or waits in its socket for us. The response
+//! goes on as before, only its place is free, for good.
 //!
-//! *Uploads.* hyper asks for the next part of a request's body when the origin has room for it. When the client has been
-//! waited for longer than [`PATIENCE`], all waits of the request together (or a byte now and then would hold a place for
-//! ever), the place is free until the client sends something, or the origin does: it may answer before it has read all.
+//! *Uploads.* hyper asks for the next part of a request's body when the origin has room for it. When the
+//! client has been waited for longer than [`PATIENCE`], all waits of the request together (or a byte now and
+//! then would hold a place for ever), the place is free until the client sends something, or the origin does:
+//! it may answer before it has read all.
 
 use super::place::Place;
 use flashweir_admission::pipeline::Outcome;
@@ -15,11 +17,12 @@ use flashweir_core::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-/// Longer than a round trip to most clients, so that a window of TCP may fill and empty; short against a download.
+/// Longer than a round trip to most clients, so that a window of TCP may fill and empty; short against a
+/// download.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A place that is given back early if the client holds its response up, and left for a while if the client holds its
-/// request up. Owned by the request's permit.
+/// A place that is given back early if the client holds its response up, and left for a while if the client
+/// holds its request up. Owned by the request's permit.
 #[derive(Debug)]
 pub(crate) struct Yielding {
     place: RefCell<Option<Place>>,

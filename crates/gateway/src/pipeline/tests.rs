@@ -215,8 +215,8 @@ async fn what_a_bound_refuses_was_offered_all_the_same() {
     assert_eq!((next.flow.offered, next.unique_offered), (0, 0));
 }
 
-/// A service without a sentry that was configured again before its last request had ended was taken for the one that had been
-/// retired, and refused everything once that request had ended.
+/// A service without a sentry that was configured again before its last request had ended was taken for the
+/// one that had been retired, and refused everything once that request had ended.
 #[tokio::test]
 async fn a_service_that_is_configured_again_outlives_the_requests_of_the_one_that_was_retired() {
     const EXTRA: &str = "[[service]]\nname = 'extra'\nhosts = ['extra.example']\n\

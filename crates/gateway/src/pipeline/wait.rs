@@ -14,7 +14,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use tokio::time::{Sleep, sleep};
 
-/// Resolves when the request is let in or refused. Dropped before (the client has gone), it leaves the queue at once.
+/// Resolves when the request is let in or refused. Dropped before (the client has gone), it leaves the queue
+/// at once.
 #[derive(Debug)]
 pub(crate) struct Wait {
     host: Rc<PipelineHost>,
@@ -101,7 +102,8 @@ impl Wait {
         })
     }
 
-    /// A stored response answers it: it leaves the queue. None, and it waits on, where the gateway has no place for that.
+    /// A stored response answers it: it leaves the queue. None, and it waits on, where the gateway has no
+    /// place for that.
     pub(crate) fn answer(&mut self, now: Instant) -> Option<CopyPermit> {
         let slot = self.slot?;
         let host = self.host.clone();
@@ -149,7 +151,8 @@ impl Drop for Wait {
 }
 
 impl PipelineHost {
-    /// The deadline of the request in this slot is over; none where it no longer waits, which its next poll finds out.
+    /// The deadline of the request in this slot is over; none where it no longer waits, which its next poll
+    /// finds out.
     fn expire(&self, slot: usize) -> Option<Noticed> {
         let now = self.shared.clock.now();
         let inner = &mut *self.inner.borrow_mut();

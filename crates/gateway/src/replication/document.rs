@@ -1,7 +1,7 @@
 //! Documents and servers as numbers that are the same on all nodes of a cluster.
 //!
-//! The hash has a fixed key, unlike all others: nodes must agree. A client that makes two URLs collide makes them share their
-//! placement, and nothing else: no answer is found by this hash.
+//! The hash has a fixed key, unlike all others: nodes must agree. A client that makes two URLs collide makes
+//! them share their placement, and nothing else: no answer is found by this hash.
 
 use flashweir_core::Hasher64;
 use flashweir_core::limits::REPLICATION_NAME_BYTES;
@@ -62,8 +62,8 @@ pub(super) fn server_name(hasher: &Hasher64, url: &Uri) -> u64 {
     hasher.hash(&[scheme.as_bytes(), host.as_bytes(), &port.to_be_bytes()])
 }
 
-/// A number for the version of a document that a response has; zero where the response does not say, or is one variant of several, whose
-/// versions differ without fault.
+/// A number for the version of a document that a response has; zero where the response does not say, or is
+/// one variant of several, whose versions differ without fault.
 pub(super) fn validator(hasher: &Hasher64, fields: &HeaderMap) -> u64 {
     if fields.contains_key(VARY) {
         return 0;

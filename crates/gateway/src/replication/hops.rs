@@ -1,8 +1,9 @@
 //! Ends circles: a request passes two nodes of a cluster at most, distributor and redirector.
 //!
-//! Each node that passes a request on says how many it has passed, in the field `Flashweir-Hops`; one that redirects says it in the last
-//! parameter of the URL, which is the only thing that a client brings along. The next node takes both away before anything else reads the
-//! request, so that neither cache nor origin sees them. A client that sets them makes its own request fail and no other.
+//! Each node that passes a request on says how many it has passed, in the field `Flashweir-Hops`; one that
+//! redirects says it in the last parameter of the URL, which is the only thing that a client brings along.
+//! The next node takes both away before anything else reads the request, so that neither cache nor origin
+//! sees them. A client that sets them makes its own request fail and no other.
 
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Request, Uri};

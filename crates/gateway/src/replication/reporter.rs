@@ -20,7 +20,8 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 
-/// A redirector answers within a millisecond; one that takes longer is stuck, and the next report is worth more than this one.
+/// A redirector answers within a millisecond; one that takes longer is stuck, and the next report is worth
+/// more than this one.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// The first report says that the replica is there; it waits for no interval.
 const FIRST_REPORT_AFTER: Duration = Duration::from_millis(100);
@@ -132,7 +133,8 @@ struct Counted {
 impl Interval {
     fn count(&mut self, sample: Sample) {
         for (key, count) in sample.documents {
-            // Bounded by the workers' own tables and the length of an interval: a report has the most wanted only.
+            // Bounded by the workers' own tables and the length of an interval: a report has the most wanted
+            // only.
             if self.documents.len() >= DOCUMENTS_MAX && !self.documents.contains_key(&key) {
                 continue;
             }

@@ -125,8 +125,8 @@ impl WorkerReplication {
         Self { metrics, node: Some(node) }
     }
 
-    /// Reads what the nodes before this one left in a request, and gives the request the site's host. Nothing where the gateway is
-    /// in no cluster.
+    /// Reads what the nodes before this one left in a request, and gives the request the site's host. Nothing
+    /// where the gateway is in no cluster.
     ///
     /// # Errors
     /// The answer to a request that goes in a circle.

@@ -58,8 +58,8 @@ impl ReplicationShared {
         self.station.as_ref().map(lock)
     }
 
-    /// A purge at a redirector is one of all its replicas: each gets it with the answer to its next report. How many there are; none where
-    /// this is no redirector.
+    /// A purge at a redirector is one of all its replicas: each gets it with the answer to its next report.
+    /// How many there are; none where this is no redirector.
     pub(crate) fn order_purge(&self, query: &PurgeQuery) -> Option<usize> {
         self.station().map(|mut station| station.order_purge(&query.to_string()))
     }

@@ -1,4 +1,5 @@
-//! A redirector's control thread: it gathers what workers count and replicas report, decides where copies are, and publishes that.
+//! A redirector's control thread: it gathers what workers count and replicas report, decides where copies
+//! are, and publishes that.
 
 use super::counts::Sample;
 use super::document::{hasher, server_name};
@@ -24,8 +25,8 @@ use std::collections::{HashMap, VecDeque};
 const SENT_TAU: Duration = Duration::from_secs(1);
 /// After copies were placed, what was sent before says nothing of what will be.
 const SETTLES_WITHIN: Duration = Duration::from_secs(2);
-/// A replica cannot have more than this times the high watermark: a report that says more is cut, so that one that lies makes no more
-/// copies than one server that is twice overloaded.
+/// A replica cannot have more than this times the high watermark: a report that says more is cut, so that one
+/// that lies makes no more copies than one server that is twice overloaded.
 const LOAD_MAX: f64 = 2.0;
 /// Minimum interval between reports of one replica; early ones come a second after the last.
 const REPORT_GAP: Duration = Duration::from_millis(90);
@@ -34,7 +35,8 @@ const DOCUMENTS_SHOWN: usize = 10;
 /// The table of documents is swept when it is this full, of those that have less demand than this.
 const SWEPT_AT: usize = REPLICA_DOCUMENTS / 10 * 9;
 const IDLE_BELOW_RPS: f64 = 0.1;
-/// Copies that differ are fetched again at most this often in a row: some documents differ each time they are made.
+/// Copies that differ are fetched again at most this often in a row: some documents differ each time they are
+/// made.
 const CHECKS_MAX: u32 = 3;
 /// Then they are not compared for this long.
 const UNCHECKED_FOR: Duration = Duration::from_secs(600);
@@ -57,7 +59,8 @@ pub(super) struct Station {
     settles_at: Instant,
     is_changed: bool,
     is_full: bool,
-    /// Copies that replicas asked for, under the published rules, and copies that differed, since the last tick.
+    /// Copies that replicas asked for, under the published rules, and copies that differed, since the last
+    /// tick.
     offloaded: u64,
     differed: u64,
 }
@@ -327,9 +330,9 @@ impl Station {
         self.names.retain(|key, _| documents.find(*key).is_some());
     }
 
-    /// Compares the versions that this replica answers with those of the others: what the fewer have is fetched again, and where no version
-    /// has more than half of the replicas, all are. RFC 9111 lets copies differ while they are fresh, so this costs a fetch and is no
-    /// verdict on the replica.
+    /// Compares the versions that this replica answers with those of the others: what the fewer have is
+    /// fetched again, and where no version has more than half of the replicas, all are. RFC 9111 lets copies
+    /// differ while they are fresh, so this costs a fetch and is no verdict on the replica.
     fn compare_copies(&mut self, now: Instant, server: usize) {
         let mut wrong: Vec<(usize, String)> = Vec::new();
         for reported in &self.replicas[server].documents {

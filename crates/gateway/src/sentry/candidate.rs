@@ -1,8 +1,10 @@
-//! A candidate policy in the gateway: asked about every request that comes to the sentry; its answers are recorded, not obeyed.
+//! A candidate policy in the gateway: asked about every request that comes to the sentry; its answers are
+//! recorded, not obeyed.
 //!
-//! The rules are `flashweir_admission::sentry::CandidateGate`, which each worker's pipeline asks. One [`Candidate`] for each
-//! service that has one is shared by all threads. There is no bell and no timer: what is due is looked at with the next
-//! request, and fifty times a second when the live stage's sample is asked for.
+//! The rules are `flashweir_admission::sentry::CandidateGate`, which each worker's pipeline asks. One
+//! [`Candidate`] for each service that has one is shared by all threads. There is no bell and no timer: what
+//! is due is looked at with the next request, and fifty times a second when the live stage's sample is asked
+//! for.
 
 use super::refused::Basis;
 use super::service::{Names, Sentry};

@@ -1,5 +1,5 @@
-//! The slow half of a candidate: for each plan of the live policy it makes one of the candidate, and it keeps the comparison
-//! in between.
+//! The slow half of a candidate: for each plan of the live policy it makes one of the candidate, and it keeps
+//! the comparison in between.
 
 use super::candidate::{Candidate, CandidateSample};
 use flashweir_admission::sentry::{CandidatePlanner, ClassCounts, Sample, SentryPlanner};
@@ -27,8 +27,8 @@ impl PlannedCandidate {
         }
     }
 
-    /// Takes the measurements of one worker's gates, the live one and the candidate's; those of a former candidate are
-    /// dropped.
+    /// Takes the measurements of one worker's gates, the live one and the candidate's; those of a former
+    /// candidate are dropped.
     pub(super) fn take(&mut self, live: &Sample, sample: &CandidateSample, metrics: &ControlMetrics) {
         if !Arc::ptr_eq(&self.candidate, &sample.candidate) {
             return;
@@ -47,8 +47,8 @@ impl PlannedCandidate {
         }
     }
 
-    /// A plan beside the live policy's latest. A planner that panics is replaced by one that knows nothing yet: it concerns no
-    /// request.
+    /// A plan beside the live policy's latest. A planner that panics is replaced by one that knows nothing
+    /// yet: it concerns no request.
     pub(super) fn plan(&mut self, now: Instant, live: &SentryPlanner, warnings: &Warnings) {
         let Self { candidate, planner, .. } = self;
         let sentry = &candidate.sentry;

@@ -1,6 +1,6 @@
-//! Surroundings of the planners of the sentries: the workers' samples, each service's plan in force, its candidate, the
-//! metrics. One station for all services, so that they share a timer; a loop for each. Rests while there is nothing to
-//! decide (`rest`).
+//! Surroundings of the planners of the sentries: the workers' samples, each service's plan in force, its
+//! candidate, the metrics. One station for all services, so that they share a timer; a loop for each. Rests
+//! while there is nothing to decide (`rest`).
 
 use super::candidate::Candidate;
 use super::candidate_planner::PlannedCandidate;
@@ -29,8 +29,8 @@ use tokio::sync::mpsc;
 const INTERVAL: Duration = Duration::from_millis(20);
 /// While no request comes: nothing changes but what fades, over seconds.
 const INTERVAL_AT_REST: Duration = Duration::from_secs(1);
-/// No request comes for this long before the rest begins: a move of the limit is judged by then, and not by samples of a
-/// second.
+/// No request comes for this long before the rest begins: a move of the limit is judged by then, and not by
+/// samples of a second.
 const IDLE_BEFORE_REST: Duration = Duration::from_secs(10);
 /// A service's plan is put off for this long: what only some gates measured is not what happened.
 const PLAN_PUT_OFF_MOST: Duration = Duration::from_millis(100);
@@ -192,8 +192,8 @@ impl Station for SentryStation {
         let is_complete = self.services.iter().all(Service::is_complete);
         self.services.iter_mut().for_each(|service| service.evaluate(now));
         let interval = if self.rests(now, has_seen_any, is_complete) { INTERVAL_AT_REST } else { INTERVAL };
-        // Late rounds don't pile up. A planner that is asked before its time keeps its samples, and then adds up two moments
-        // of one gate.
+        // Late rounds don't pile up. A planner that is asked before its time keeps its samples, and then adds
+        // up two moments of one gate.
         self.due = self.shared.clock.now() + interval;
     }
 }

@@ -23,8 +23,8 @@ pub(crate) struct Refused {
     pub(crate) candidate: Option<CandidateSaid>,
 }
 
-/// The plan as far as a refusal needs it. Refusals of one worker share it by a plain count, and it is small: plans
-/// change fifty times a second, and thousands are remembered.
+/// The plan as far as a refusal needs it. Refusals of one worker share it by a plain count, and it is small:
+/// plans change fifty times a second, and thousands are remembered.
 #[derive(Clone, Debug)]
 pub(crate) struct Basis {
     /// Of which service.

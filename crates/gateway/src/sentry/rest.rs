@@ -1,9 +1,10 @@
 //! The planner rests while no request comes.
 //!
-//! Looking fifty times a second wakes every worker, which an idle machine is to be spared. While it rests the planner
-//! still looks once a second, so that values smoothed over time fade as they do otherwise, and the first request that
-//! asks wakes it. That request needs nothing of it: a plan stays in force until there is another. The planner looks at
-//! once when it is woken, so the idle time is its own sample and what comes then is not averaged with it.
+//! Looking fifty times a second wakes every worker, which an idle machine is to be spared. While it rests the
+//! planner still looks once a second, so that values smoothed over time fade as they do otherwise, and the
+//! first request that asks wakes it. That request needs nothing of it: a plan stays in force until there is
+//! another. The planner looks at once when it is woken, so the idle time is its own sample and what comes
+//! then is not averaged with it.
 
 use flashweir_admission::RestFlag;
 use tokio::sync::Notify;
@@ -23,8 +24,8 @@ impl Rest {
         }
     }
 
-    /// From now on the next request is to wake the planner. Samples asked for from here on tell of every request before
-    /// that one: asking (a bell, which orders memory) comes after this.
+    /// From now on the next request is to wake the planner. Samples asked for from here on tell of every
+    /// request before that one: asking (a bell, which orders memory) comes after this.
     pub(super) fn begin(&self) {
         self.flag.begin();
     }

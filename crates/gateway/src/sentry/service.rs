@@ -98,8 +98,8 @@ impl Sentry {
         self.bells.len()
     }
 
-    /// Wakes the attendant of this worker's gate: a queued request there may be next, or has to leave the queue earlier
-    /// than expected.
+    /// Wakes the attendant of this worker's gate: a queued request there may be next, or has to leave the
+    /// queue earlier than expected.
     pub(crate) fn ring(&self, worker: usize) {
         if let Some(bell) = self.bells.get(worker) {
             bell.rung.notify_one();

@@ -1,8 +1,9 @@
 //! A request's body on its way to the origin: what was gathered of it, then the rest as it comes.
 //!
-//! hyper asks for the next part when the origin has room for it. A part that is not there then is the client's to
-//! send: until it comes, the origin can do nothing but wait. The request's slot at the origin is notified of that
-//! (`slow_clients`), and so is the [`UploadRoom`], for the request holds an upstream connection meanwhile.
+//! hyper asks for the next part when the origin has room for it. A part that is not there then is the
+//! client's to send: until it comes, the origin can do nothing but wait. The request's slot at the origin is
+//! notified of that (`slow_clients`), and so is the [`UploadRoom`], for the request holds an upstream
+//! connection meanwhile.
 
 use super::expectation::Expectation;
 use super::room::{HoldOptions, UploadRoom, UploadTicket};
@@ -39,7 +40,8 @@ struct Announced {
 /// Receivers of notices that an upload waits for its client.
 #[derive(Clone, Debug)]
 pub(crate) struct Watchers {
-    /// The request's place at the origin; it may be gone before the body. One made by [`Weak::new`] costs nothing.
+    /// The request's place at the origin; it may be gone before the body. One made by [`Weak::new`] costs
+    /// nothing.
     pub(crate) place: Weak<Yielding>,
     pub(crate) room: Rc<UploadRoom>,
     pub(crate) client: u64,
@@ -163,7 +165,8 @@ impl UploadBody {
         Self(body.0.map(upload))
     }
 
-    /// The same body once more: none, or one held whole. None while a part is still to come, for that part can be sent once only.
+    /// The same body once more: none, or one held whole. None while a part is still to come, for that part
+    /// can be sent once only.
     pub(crate) fn copy(&self) -> Option<Self> {
         let Some(upload) = &self.0 else { return Some(Self::none()) };
         Some(Self(Some(Box::new(upload.copy()?))))

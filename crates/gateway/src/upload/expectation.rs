@@ -1,8 +1,10 @@
-//! `Expect: 100-continue` from end to end (RFC 9110 §10.1.1): the body of an admitted request waits until its origin wants it.
+//! `Expect: 100-continue` from end to end (RFC 9110 §10.1.1): the body of an admitted request waits until its
+//! origin wants it.
 //!
-//! Clients of HTTP/1.1 only. The origin's 100 lets hyper ask the client for the body, which is its 100 to the client. An origin that says nothing gets the body after
-//! [`AGREEMENT_MAX`], and for [`SILENT_FOR`] none of its service's requests waits again: many servers know no expectations. The client then
-//! owes the beginning of the body before the origin's time for an answer is over.
+//! Clients of HTTP/1.1 only. The origin's 100 lets hyper ask the client for the body, which is its 100 to the
+//! client. An origin that says nothing gets the body after [`AGREEMENT_MAX`], and for [`SILENT_FOR`] none of
+//! its service's requests waits again: many servers know no expectations. The client then owes the beginning
+//! of the body before the origin's time for an answer is over.
 
 use flashweir_core::{Duration, Instant};
 use flashweir_http::interim::Interims;
@@ -14,7 +16,8 @@ use tokio::time::{Sleep, sleep};
 /// Time for an origin to agree, or to answer otherwise; at most this part of its time for an answer.
 const AGREEMENT_MAX: Duration = Duration::from_secs(1);
 const AGREEMENT_PART: u32 = 4;
-/// Part of the origin's time for an answer in which the body is to begin: before the origin seems to be silent.
+/// Part of the origin's time for an answer in which the body is to begin: before the origin seems to be
+/// silent.
 const BODY_PART: f64 = 0.75;
 /// Time for which an origin that said nothing is not asked.
 const SILENT_FOR: Duration = Duration::from_secs(600);
@@ -29,7 +32,8 @@ pub(crate) struct Expectation {
     begins_until: Instant,
 }
 
-/// By service of a configuration: until when its origin is not asked, because it let an expectation pass in silence.
+/// By service of a configuration: until when its origin is not asked, because it let an expectation pass in
+/// silence.
 #[derive(Debug)]
 pub(crate) struct SilentOrigins(Box<[Cell<Instant>]>);
 

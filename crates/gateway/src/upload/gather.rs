@@ -13,7 +13,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// A body of unknown length that pauses for this time may be one half of a conversation (gRPC), whose other half it waits for.
+/// A body of unknown length that pauses for this time may be one half of a conversation (gRPC), whose other
+/// half it waits for.
 const CONVERSATION_PAUSE: Duration = Duration::from_millis(100);
 
 /// Options for gathering one body.
@@ -40,7 +41,8 @@ pub(crate) enum GatherError {
     Cut,
 }
 
-/// Reads a body, of which there is some, until it is whole or [`UPLOAD_FIRST_PART_BYTES`](limits::UPLOAD_FIRST_PART_BYTES) of it are here.
+/// Reads a body, of which there is some, until it is whole or
+/// [`UPLOAD_FIRST_PART_BYTES`](limits::UPLOAD_FIRST_PART_BYTES) of it are here.
 pub(crate) async fn gather(
     room: &Rc<UploadRoom>,
     clock: Clock,
@@ -75,8 +77,8 @@ struct Gathering<'a> {
     ticket: Option<UploadTicket>,
 }
 
-/// A part that has arrived. A single frame is kept as it is; several are copied together, for each would keep a whole buffer alive
-/// however little is in it.
+/// A part that has arrived. A single frame is kept as it is; several are copied together, for each would keep
+/// a whole buffer alive however little is in it.
 enum Part {
     Empty,
     Frame(Bytes),

@@ -1,13 +1,15 @@
-//! The uploads of one worker whose clients are waited for, and which of them goes when there are too many: the slowest.
+//! The uploads of one worker whose clients are waited for, and which of them goes when there are too many:
+//! the slowest.
 //!
 //! | phase | holds | bounds |
 //! |---|---|---|
 //! | gathering | memory | `UPLOADS_GATHERED`, `UPLOADS_GATHERED_PER_CLIENT`, `UPLOADS_GATHERED_BYTES`, a time limit |
 //! | holding | an upstream connection | a part of the pool (`UPLOADS_POOL_PARTS`), of that a part for each client |
 //!
-//! An upload's speed is what its client sent, divided by how long the client was waited for: what the origin takes its time
-//! for says nothing of the client. No client is judged before [`GRACE`], so that a client on a long way is not taken for one
-//! that sends nothing. Finding the slowest takes a look at all of them, and happens only where a bound is met.
+//! An upload's speed is what its client sent, divided by how long the client was waited for: what the origin
+//! takes its time for says nothing of the client. No client is judged before [`GRACE`], so that a client on a
+//! long way is not taken for one that sends nothing. Finding the slowest takes a look at all of them, and
+//! happens only where a bound is met.
 
 use flashweir_core::{Duration, Instant, limits};
 use flashweir_telemetry::{UploadCut, WorkerMetrics};
@@ -20,7 +22,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Waiting for a client for less than this says nothing of it: two round trips to the other side of the world.
+/// Waiting for a client for less than this says nothing of it: two round trips to the other side of the
+/// world.
 const GRACE: Duration = Duration::from_millis(500);
 /// Time between two looks at all uploads.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -73,7 +76,8 @@ enum Phase {
     Holding(HoldOptions),
 }
 
-/// Key for choosing the first upload to cut: bytes a second while waited for, and among equals the longest wait.
+/// Key for choosing the first upload to cut: bytes a second while waited for, and among equals the longest
+/// wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Speed {
     bytes_per_s: u64,
@@ -98,7 +102,8 @@ impl UploadRoom {
         self.uploads.borrow().is_empty()
     }
 
-    /// A body that has to be here by `until`. Where a bound is met by it, the slowest of its client's, or of all, goes.
+    /// A body that has to be here by `until`. Where a bound is met by it, the slowest of its client's, or of
+    /// all, goes.
     pub(super) fn gather(self: &Rc<Self>, now: Instant, client: u64, until: Instant) -> UploadTicket {
         let ticket = self.enter(client, Phase::Gathering, Some(until));
         self.gathering.set(self.gathering.get() + 1);
@@ -139,8 +144,8 @@ impl UploadRoom {
         of_pool < options.most() / 2 && of_client < options.most_per_client().div_ceil(2)
     }
 
-    /// Cuts what is overdue, and of the uploads that hold connections those beyond the bounds, the slowest first.
-    /// O(n log n) at most each [`LOOK_EVERY`].
+    /// Cuts what is overdue, and of the uploads that hold connections those beyond the bounds, the slowest
+    /// first. O(n log n) at most each [`LOOK_EVERY`].
     pub(crate) fn sweep(&self, now: Instant) {
         if now.saturating_since(self.looked_at.get()) < LOOK_EVERY {
             return;
@@ -192,7 +197,8 @@ impl UploadRoom {
         UploadTicket { room: self.clone(), key, upload }
     }
 
-    /// Cuts the slowest body that is being gathered; before anyone is slow, the one that was waited for longest.
+    /// Cuts the slowest body that is being gathered; before anyone is slow, the one that was waited for
+    /// longest.
     fn cut_slowest(&self, now: Instant, why: UploadCut, is_meant: impl Fn(&Upload) -> bool) {
         let slowest = {
             let uploads = self.uploads.borrow();

@@ -46,8 +46,8 @@ impl Values {
     }
 }
 
-/// Says where the request came from. A trusted proxy's word is kept and extended; any other peer's is replaced,
-/// or every client could choose the address it is held to.
+/// Says where the request came from. A trusted proxy's word is kept and extended; any other peer's is
+/// replaced, or every client could choose the address it is held to.
 pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop, memo: &ForwardedMemo) {
     let host = headers.get(HOST).cloned();
     let proto = hop.scheme.name();
@@ -74,9 +74,10 @@ pub(super) fn extend(headers: &mut HeaderMap, hop: &Hop, memo: &ForwardedMemo) {
     };
 }
 
-/// Many proxies write only one of the two lists. If the other began here, the two would name different clients, and the next
-/// reader that compares them (another Flashweir does) would believe neither. So the missing one is made from the one that is
-/// there (RFC 7239 §7.4); what is no address in it becomes `unknown`, where a reader's walk ends in both.
+/// Many proxies write only one of the two lists. If the other began here, the two would name different
+/// clients, and the next reader that compares them (another Flashweir does) would believe neither. So the
+/// missing one is made from the one that is there (RFC 7239 §7.4); what is no address in it becomes
+/// `unknown`, where a reader's walk ends in both.
 fn complete(headers: &mut HeaderMap) {
     let has = |name: &HeaderName| headers.contains_key(name);
     let (from, to) = match (has(&X_FORWARDED_FOR), has(&FORWARDED)) {

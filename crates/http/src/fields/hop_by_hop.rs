@@ -41,7 +41,8 @@ const FIXED: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-/// Fields that `Connection` may not remove, or a client could strip those that frame, route or describe its request.
+/// Fields that `Connection` may not remove, or a client could strip those that frame, route or describe its
+/// request.
 const KEPT: [HeaderName; 7] =
     [HOST, CONTENT_LENGTH, VIA, FORWARDED, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO];
 
@@ -104,9 +105,9 @@ pub(super) fn remove_ours(headers: &mut HeaderMap, found: &Found) {
     }
 }
 
-/// Removes what a server behind CGI, where `-` and in some servers every other sign becomes `_`, would take for a field that this
-/// gateway writes or removes: `X_Forwarded_For` and `X.Forwarded.For` for `X-Forwarded-For`. (Spellings of framing fields are
-/// refused, by [`crate::rules`].)
+/// Removes what a server behind CGI, where `-` and in some servers every other sign becomes `_`, would take
+/// for a field that this gateway writes or removes: `X_Forwarded_For` and `X.Forwarded.For` for
+/// `X-Forwarded-For`. (Spellings of framing fields are refused, by [`crate::rules`].)
 pub(super) fn remove_respelt(headers: &mut HeaderMap, found: &Found) {
     if !found.has_odd_name {
         return;

@@ -1,4 +1,5 @@
-//! Changes that an intermediary must make to the fields of a message before passing it on (RFC 9110 §7.6, RFC 9112 §3).
+//! Changes that an intermediary must make to the fields of a message before passing it on (RFC 9110 §7.6, RFC
+//! 9112 §3).
 //!
 //! One pass over the names finds what there is to do; an ordinary request has nothing removed.
 
@@ -58,15 +59,15 @@ pub struct Prepared {
 /// Reason for which a request cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldsError {
-    /// CONNECT: a reverse proxy opens no tunnels to places of the client's choice. TRACE: it would reflect the fields of the
-    /// request, with what a browser or this gateway added to them.
+    /// CONNECT: a reverse proxy opens no tunnels to places of the client's choice. TRACE: it would reflect
+    /// the fields of the request, with what a browser or this gateway added to them.
     #[error("CONNECT and TRACE are not served here")]
     Method,
     /// The target is none of origin-form, absolute-form of http(s), or `*` with OPTIONS.
     #[error("the request target has no form that can be forwarded")]
     Target,
-    /// An authority that is none (with a user's name, for one), more than one Host; in HTTP/2 none at all, or one that
-    /// `:authority` disagrees with (RFC 9113 §8.3.1).
+    /// An authority that is none (with a user's name, for one), more than one Host; in HTTP/2 none at all, or
+    /// one that `:authority` disagrees with (RFC 9113 §8.3.1).
     #[error("the request does not say unambiguously which host it is for")]
     Host,
     /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
@@ -86,11 +87,12 @@ impl FieldsError {
     }
 }
 
-/// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields, our own `Flashweir-*`
-/// and spellings of both with underscores removed, `Via`, `Forwarded` and `X-Forwarded-*` added.
+/// Makes a received request fit to be sent on: target in origin-form with `Host`, hop-by-hop fields, our own
+/// `Flashweir-*` and spellings of both with underscores removed, `Via`, `Forwarded` and `X-Forwarded-*`
+/// added.
 ///
-/// `Expect: 100-continue` is removed: [`serve`](crate::serve) says 100 to the client once the body is wanted. A caller that can wait
-/// for the upstream's own 100 adds it again.
+/// `Expect: 100-continue` is removed: [`serve`](crate::serve) says 100 to the client once the body is wanted.
+/// A caller that can wait for the upstream's own 100 adds it again.
 ///
 /// # Errors
 /// [`FieldsError`]; answer its status.
@@ -109,7 +111,8 @@ pub fn prepare_next_request(
 ) -> Result<Prepared, FieldsError> {
     let found = hop_by_hop::survey(&parts.headers);
     target::normalize(parts)?;
-    // Over HTTP/2 no client can send `Upgrade` (RFC 9113 §8.2.2): there it is the gateway's own, for a stream that is to be a WebSocket.
+    // Over HTTP/2 no client can send `Upgrade` (RFC 9113 §8.2.2): there it is the gateway's own, for a stream
+    // that is to be a WebSocket.
     let wants_upgrade = found.has_upgrade && parts.version != Version::HTTP_10 && may_tunnel(&parts.headers);
     let upgrade = parts.headers.get(UPGRADE).filter(|_| wants_upgrade).cloned();
     let takes_trailers = found.has_te && lists(&parts.headers, &TE, "trailers");
@@ -144,8 +147,8 @@ pub fn prepare_next_request(
 /// Reason for which a response cannot be passed on; the client gets 502.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
-    /// A transfer coding other than `chunked`. None was asked for (`TE` is not passed on), and the body would reach the client
-    /// without the label that says how to read it.
+    /// A transfer coding other than `chunked`. None was asked for (`TE` is not passed on), and the body would
+    /// reach the client without the label that says how to read it.
     #[error("the response has a transfer coding that was not requested")]
     TransferCoding,
     /// Lengths that disagree, or are none.
@@ -153,8 +156,8 @@ pub enum ResponseError {
     Length,
 }
 
-/// Makes a received response fit to be sent back: hop-by-hop fields and our own `Flashweir-*` removed, one length, `Via`
-/// added. A 101 keeps what the switch needs.
+/// Makes a received response fit to be sent back: hop-by-hop fields and our own `Flashweir-*` removed, one
+/// length, `Via` added. A 101 keeps what the switch needs.
 ///
 /// # Errors
 /// [`ResponseError`] where that cannot be done without guessing.
@@ -198,8 +201,8 @@ fn agree_on_length(headers: &mut HeaderMap) -> Result<(), ResponseError> {
     Ok(())
 }
 
-/// Makes received trailers fit to be passed on, in either direction: none of them may speak for this gateway or forge what
-/// it says of the client.
+/// Makes received trailers fit to be passed on, in either direction: none of them may speak for this gateway
+/// or forge what it says of the client.
 pub fn prepare_trailers(trailers: &mut HeaderMap) {
     hop_by_hop::remove_all_known(trailers);
 }

@@ -33,8 +33,9 @@ pub(super) fn normalize(parts: &mut request::Parts) -> Result<(), FieldsError> {
     }
     let host = HeaderValue::from_str(authority.as_str()).map_err(|_| FieldsError::Host)?;
     let path = match parts.uri.path_and_query() {
-        // An empty path reads as "/" here, but would be written as nothing. "OPTIONS http://host" asks about the server as
-        // a whole (RFC 9112 §3.2.4): the client's own "/" looks the same, and the difference is harmless.
+        // An empty path reads as "/" here, but would be written as nothing. "OPTIONS http://host" asks about
+        // the server as a whole (RFC 9112 §3.2.4): the client's own "/" looks the same, and the difference is
+        // harmless.
         None => PathAndQuery::from_static("/"),
         Some(path) if path.as_str() == "/" => PathAndQuery::from_static("/"),
         Some(path) => path.clone(),

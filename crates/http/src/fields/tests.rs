@@ -88,7 +88,8 @@ fn a_strangers_word_is_replaced_and_a_proxys_extended() {
     assert_eq!(values(&parts.headers, "x-forwarded-host"), ["evil.example"]);
 }
 
-/// A proxy that writes only one of the lists, then this gateway, then another one: it must find the same client.
+/// A proxy that writes only one of the lists, then this gateway, then another one: it must find the same
+/// client.
 #[test]
 fn a_second_gateway_finds_the_client_that_the_first_one_found() {
     let trusted =

@@ -3,11 +3,12 @@
 use crate::byte_class::HOST_NAME;
 use std::net::Ipv6Addr;
 
-/// A host (name, IPv4 address or IPv6 address in brackets), then perhaps a port that exists. RFC 3986 §3.2.2 and RFC 9110
-/// §7.2, without user information and without the forms of addresses that no standard has defined yet (`[v1.x]`).
+/// A host (name, IPv4 address or IPv6 address in brackets), then perhaps a port that exists. RFC 3986 §3.2.2
+/// and RFC 9110 §7.2, without user information and without the forms of addresses that no standard has
+/// defined yet (`[v1.x]`).
 ///
-/// Virtual hosts are chosen by this value, so a value that two servers could split differently (`a:80:90`), or read as a
-/// path or a user (`a/b`, `u@a`), is none. An empty one names no server.
+/// Virtual hosts are chosen by this value, so a value that two servers could split differently (`a:80:90`),
+/// or read as a path or a user (`a/b`, `u@a`), is none. An empty one names no server.
 pub(crate) fn is_authority(value: &[u8]) -> bool {
     let Some(host_end) = host_end(value) else { return false };
     match value[host_end..].split_first() {
@@ -28,8 +29,8 @@ fn host_end(value: &[u8]) -> Option<usize> {
     (end > 0 && is_name(&value[..end])).then_some(end)
 }
 
-/// `reg-name` of RFC 3986: unreserved characters, sub-delimiters, and bytes as `%` with two digits. The comma is left out:
-/// with it a repeated Host that an intermediary joined would be one name.
+/// `reg-name` of RFC 3986: unreserved characters, sub-delimiters, and bytes as `%` with two digits. The comma
+/// is left out: with it a repeated Host that an intermediary joined would be one name.
 fn is_name(name: &[u8]) -> bool {
     let mut rest = name;
     while let Some((&first, after)) = rest.split_first() {

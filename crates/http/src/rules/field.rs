@@ -55,7 +55,8 @@ impl Framing {
     }
 }
 
-/// The length that a response's `Content-Length` fields agree on: repeated equal values are one (RFC 9110 §8.6).
+/// The length that a response's `Content-Length` fields agree on: repeated equal values are one (RFC 9110
+/// §8.6).
 ///
 /// # Errors
 /// [`FramingViolation::ContentLength`] for what is no length, or several.
@@ -82,8 +83,9 @@ pub(crate) fn trim(value: &[u8]) -> &[u8] {
     }
 }
 
-/// Gateway interfaces such as CGI turn `-` into `_`, and some every other sign, too (`Content.Length`), so such a spelling of a
-/// framing field would reach some servers as that very field: refused rather than passed on.
+/// Gateway interfaces such as CGI turn `-` into `_`, and some every other sign, too (`Content.Length`), so
+/// such a spelling of a framing field would reach some servers as that very field: refused rather than passed
+/// on.
 fn is_spelling_of(name: &[u8], wanted: &[u8]) -> Result<bool, FramingViolation> {
     if name.eq_ignore_ascii_case(wanted) {
         return Ok(true);

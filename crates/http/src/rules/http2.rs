@@ -1,7 +1,7 @@
 //! The rules, asked about a decoded HTTP/2 head and its trailers.
 //!
-//! The HTTP/2 library has refused already what only HTTP/2 forbids (RFC 9113 §8.2, §8.3: upper-case names, fields that
-//! belong to one connection, pseudo-fields that are missing or malformed).
+//! The HTTP/2 library has refused already what only HTTP/2 forbids (RFC 9113 §8.2, §8.3: upper-case names,
+//! fields that belong to one connection, pseudo-fields that are missing or malformed).
 
 use super::field::{Field, Framing, judge};
 use crate::byte_class::TOKEN;
@@ -59,8 +59,8 @@ fn check_name(name: &HeaderName) -> Result<(), FramingViolation> {
     if TOKEN.has_all(name.as_str().as_bytes()) { Ok(()) } else { Err(FramingViolation::FieldName) }
 }
 
-/// HTTP/1.1 cuts blanks around a value off, HTTP/2 forbids them (RFC 9113 §8.2.1): passed on, they would be read as two
-/// different values.
+/// HTTP/1.1 cuts blanks around a value off, HTTP/2 forbids them (RFC 9113 §8.2.1): passed on, they would be
+/// read as two different values.
 fn check_ends(value: &HeaderValue) -> Result<(), FramingViolation> {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let bytes = value.as_bytes();

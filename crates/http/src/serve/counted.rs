@@ -1,4 +1,5 @@
-//! Counts a connection's requests from the service's call to the response body's end: those of HTTP/1 for hyper.
+//! Counts a connection's requests from the service's call to the response body's end: those of HTTP/1 for
+//! hyper.
 
 use super::{Connection, IncomingBody, date};
 use bytes::Buf;
@@ -96,7 +97,8 @@ where
         let mut response = ready!(this.response.poll(cx))?;
         response.headers_mut().entry(DATE).or_insert_with(date::now);
         let in_flight = this.in_flight.take();
-        // As hyper will send it: while such a response is silent, only a byte ahead of the next chunk shows that its client has gone.
+        // As hyper will send it: while such a response is silent, only a byte ahead of the next chunk shows
+        // that its client has gone.
         if *this.is_http11
             && response.body().size_hint().exact().is_none()
             && !response.headers().contains_key(CONTENT_LENGTH)

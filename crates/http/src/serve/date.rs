@@ -1,7 +1,8 @@
 //! `Date` of responses that come without it (RFC 9110 §6.6.1).
 //!
-//! hyper adds the field, too, but renders it again only when the clock has passed the second it shows: after the clock was set back by
-//! three hours, it would be three hours ahead for as long. Here any other second is rendered.
+//! hyper adds the field, too, but renders it again only when the clock has passed the second it shows: after
+//! the clock was set back by three hours, it would be three hours ahead for as long. Here any other second is
+//! rendered.
 
 use http::HeaderValue;
 use std::cell::RefCell;

@@ -1,6 +1,7 @@
 //! A client's HTTP/2 connection: handshake, its streams, pings, graceful end.
 //!
-//! Served with the h2 crate itself, not through hyper, whose server has no way to send an interim response. Each stream is a task (`stream`).
+//! Served with the h2 crate itself, not through hyper, whose server has no way to send an interim response.
+//! Each stream is a task (`stream`).
 
 use super::counted::InFlight;
 use super::incoming_body::{IncomingBody, StreamBody};
@@ -23,7 +24,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Room for what a client sends before it is read, for a stream and for all of a connection: that of a path of 80 Mbit/s and 100 ms.
+/// Room for what a client sends before it is read, for a stream and for all of a connection: that of a path
+/// of 80 Mbit/s and 100 ms.
 const RECEIVE_WINDOW_BYTES: u32 = 1 << 20;
 /// Streams reset by errors of ours that a connection may have in all: beyond it the client provokes them.
 const RESETS_MAX: usize = 1_024;
@@ -148,7 +150,8 @@ fn begin<S, F, B, E>(
     if request.method() == Method::CONNECT
         && request.headers().get_all(CONTENT_LENGTH).iter().any(|it| it != "0")
     {
-        // What follows is no content (RFC 9113 §8.5), and in the head of an upgrade an upstream would wait for it.
+        // What follows is no content (RFC 9113 §8.5), and in the head of an upgrade an upstream would wait
+        // for it.
         return respond.send_reset(Reason::PROTOCOL_ERROR);
     }
     let in_flight = InFlight::begin(connection);

@@ -8,8 +8,9 @@ use hyper::body::Incoming;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Body of a request as it arrives from the client. A client that sent `Expect: 100-continue` is sent 100 at the first poll of the body over HTTP/1.1,
-/// and over HTTP/2 if that poll has to wait for data (RFC 9110 §10.1.1).
+/// Body of a request as it arrives from the client. A client that sent `Expect: 100-continue` is sent 100 at
+/// the first poll of the body over HTTP/1.1, and over HTTP/2 if that poll has to wait for data (RFC 9110
+/// §10.1.1).
 #[derive(Debug)]
 pub enum IncomingBody {
     /// Read by hyper.

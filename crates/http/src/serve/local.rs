@@ -2,7 +2,8 @@
 
 use hyper::rt::Executor;
 
-/// Spawns onto the current `LocalSet`: tasks of one worker never leave its thread, so they need not be `Send`.
+/// Spawns onto the current `LocalSet`: tasks of one worker never leave its thread, so they need not be
+/// `Send`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalExecutor;
 

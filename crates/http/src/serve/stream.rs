@@ -121,7 +121,8 @@ fn remove_connection_fields(fields: &mut HeaderMap) {
     }
 }
 
-/// Sends a body at the pace at which the client takes it, [`STREAM_SEND_BYTES`](flashweir_core::limits::STREAM_SEND_BYTES) ahead.
+/// Sends a body at the pace at which the client takes it,
+/// [`STREAM_SEND_BYTES`](flashweir_core::limits::STREAM_SEND_BYTES) ahead.
 async fn send_body<B>(mut body: Pin<&mut B>, to_client: &mut SendStream<Bytes>) -> Result<(), h2::Error>
 where
     B: Body<Data = Bytes>,
@@ -160,7 +161,8 @@ where
     }
 }
 
-/// Waits until the client takes more. Asks for one byte only: a claim to more would keep it from other streams.
+/// Waits until the client takes more. Asks for one byte only: a claim to more would keep it from other
+/// streams.
 async fn await_room(to_client: &mut SendStream<Bytes>) -> Result<(), h2::Error> {
     to_client.reserve_capacity(1);
     poll_fn(|cx| {
@@ -185,7 +187,8 @@ fn poll_reset(to_client: &mut SendStream<Bytes>, cx: &mut Context<'_>) -> Poll<h
     to_client.poll_reset(cx).map(|reset| reset.map_or_else(|error| error, h2::Error::from))
 }
 
-/// The code with which a stream ends whose body failed: that of an HTTP/2 upstream, if it was one that failed it.
+/// The code with which a stream ends whose body failed: that of an HTTP/2 upstream, if it was one that failed
+/// it.
 fn reason_of(error: &(dyn StdError + 'static)) -> Reason {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Reads what the client sends on a stream and writes to it. Dropped before both halves have ended, it resets the stream.
+/// Reads what the client sends on a stream and writes to it. Dropped before both halves have ended, it resets
+/// the stream.
 pub(super) struct StreamIo {
     to_client: SendStream<Bytes>,
     client: RecvStream,

@@ -125,7 +125,8 @@ fn a_client_that_asks_gets_100_when_its_body_is_wanted() {
     });
 }
 
-/// Taken for the end of the body, a reset (hyper does so with NO_ERROR) would make a part of an upload the whole.
+/// Taken for the end of the body, a reset (hyper does so with NO_ERROR) would make a part of an upload the
+/// whole.
 #[test]
 fn a_body_that_its_client_breaks_off_is_no_whole_body() {
     for reason in [Reason::CANCEL, Reason::NO_ERROR, Reason::INTERNAL_ERROR] {
@@ -192,8 +193,8 @@ fn a_reset_drops_the_request_and_a_cut_resets_the_stream_alone() {
     });
 }
 
-/// Sent on as the upgrade that HTTP/1.1 has for it, such a head would promise an upstream content that never comes: the beginning of the
-/// next request on its connection.
+/// Sent on as the upgrade that HTTP/1.1 has for it, such a head would promise an upstream content that never
+/// comes: the beginning of the next request on its connection.
 #[test]
 fn a_tunnel_with_a_length_is_refused_before_it_is_a_request() {
     run(async {

@@ -1,8 +1,9 @@
 //! Time for which no server of a service has accepted a connection: requests wait for one that restarts, and
 //! not for one that is gone.
 //!
-//! A refused connection shows that nothing of the request has come to a server, so that any method may be sent later. All requests of an
-//! absence wait until the same moment, [`RESTART_MAX`] after it began: a request that comes later is answered at once.
+//! A refused connection shows that nothing of the request has come to a server, so that any method may be
+//! sent later. All requests of an absence wait until the same moment, [`RESTART_MAX`] after it began: a
+//! request that comes later is answered at once.
 //!
 //! Pure: the clock is an argument.
 
@@ -12,9 +13,11 @@ use std::time::Duration;
 
 /// Time without a server up to which it is taken to restart.
 const RESTART_MAX: Duration = Duration::from_secs(1);
-/// An absence in which no request was refused for this long is over, although no server has answered: none was asked.
+/// An absence in which no request was refused for this long is over, although no server has answered: none
+/// was asked.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
-/// Wait before the first further try, doubled before each that follows up to [`LAST_WAIT`]: eight in a second.
+/// Wait before the first further try, doubled before each that follows up to [`LAST_WAIT`]: eight in a
+/// second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(25);
 pub(super) const LAST_WAIT: Duration = Duration::from_millis(200);
 
@@ -27,9 +30,10 @@ pub(super) struct Absence {
 }
 
 impl Absence {
-    /// A request was refused a connection by every server that it tried, at first at `since`. For how long it may wait and try again; none if
-    /// it may not. A server that goes in order still answers on its old connections, and each answer begins a new absence: so a
-    /// request waits for a second from its first refusal at most, too.
+    /// A request was refused a connection by every server that it tried, at first at `since`. For how long it
+    /// may wait and try again; none if it may not. A server that goes in order still answers on its old
+    /// connections, and each answer begins a new absence: so a request waits for a second from its first
+    /// refusal at most, too.
     pub(super) fn wait_max(&self, since: Instant, now: Instant) -> Option<Duration> {
         let own = RESTART_MAX.checked_sub(now.saturating_since(since))?;
         let now = now.as_nanos().max(1);

@@ -1,18 +1,20 @@
 //! Habits of an upstream that closes connections, learned from those it closed.
 //!
-//! Servers close a connection that has been idle for some seconds, or that has given some number of answers, and most don't announce
-//! it (RFC 9112 §9.3 and §9.5 let them). A request that is sent just then is lost, and if it may not be repeated, fails. So the pool
-//! gives a connection up a little before the upstream has been observed to.
+//! Servers close a connection that has been idle for some seconds, or that has given some number of answers,
+//! and most don't announce it (RFC 9112 §9.3 and §9.5 let them). A request that is sent just then is lost,
+//! and if it may not be repeated, fails. So the pool gives a connection up a little before the upstream has
+//! been observed to.
 //!
 //! | observed | when | learned |
 //! |---|---|---|
 //! | idle time at the close | [`IDLE_TIMES`] times alike, 5 ms or more | maximum idle time: the shorter one less a tenth and 1 ms |
 //! | answers before the close | [`ANSWER_TIMES`] times the same, each within 100 ms of an answer or as a request came | maximum of answers |
 //!
-//! **Independent observations only.** A server that restarts closes all its connections at once, of any age. So a second
-//! observation counts only if its connection was idle (for answers: was opened) after the first one was made. **Bounds.** What is learned holds for five
-//! minutes after it was last observed: after a server was replaced, the habits of the new one take its place, at the cost of those few observations. Nothing learned
-//! is longer than what is configured. **Cost.** A comparison for each use of a connection.
+//! **Independent observations only.** A server that restarts closes all its connections at once, of any age.
+//! So a second observation counts only if its connection was idle (for answers: was opened) after the first
+//! one was made. **Bounds.** What is learned holds for five minutes after it was last observed: after a
+//! server was replaced, the habits of the new one take its place, at the cost of those few observations.
+//! Nothing learned is longer than what is configured. **Cost.** A comparison for each use of a connection.
 
 use flashweir_core::{Duration, Instant};
 

@@ -35,7 +35,8 @@ pub(crate) struct Target {
     pinned: Option<SocketAddr>,
 }
 
-/// Maximum lifetime of a connection to a name. The time to live of DNS records is not known here; most are a minute or less.
+/// Maximum lifetime of a connection to a name. The time to live of DNS records is not known here; most are a
+/// minute or less.
 const NAMED_LIFETIME_MAX: Duration = Duration::from_secs(60);
 /// Number of lifetimes that connections get in turn, each a second shorter than the one before.
 const LIFETIMES: u32 = 16;

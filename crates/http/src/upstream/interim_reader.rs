@@ -1,7 +1,7 @@
 //! Finds interim responses (1xx) in the bytes of an upstream's answer: hyper's client reads over them.
 //!
-//! hyper can report them too, by a callback that each request would have to bring, which costs four allocations for each. Here an answer without
-//! any costs one comparison. Pure: bytes in, heads out.
+//! hyper can report them too, by a callback that each request would have to bring, which costs four
+//! allocations for each. Here an answer without any costs one comparison. Pure: bytes in, heads out.
 
 use flashweir_core::limits::{INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};

@@ -1,9 +1,10 @@
-//! Sending requests to the upstreams: choice, bounded connections, timeouts, another try where nothing was sent, and one where
-//! a used connection ended under a request that may be carried out twice (`repeat.rs`). Where all refuse connections, a request waits for one that
-//! restarts (`absence.rs`).
+//! Sending requests to the upstreams: choice, bounded connections, timeouts, another try where nothing was
+//! sent, and one where a used connection ended under a request that may be carried out twice (`repeat.rs`).
+//! Where all refuse connections, a request waits for one that restarts (`absence.rs`).
 //!
-//! The choice is `flashweir-replication`'s: two choices on requests in flight, among the servers that its pool calls usable.
-//! [`UpstreamShared`] is one for the process; each worker has its own [`Upstreams`] with its own connections.
+//! The choice is `flashweir-replication`'s: two choices on requests in flight, among the servers that its
+//! pool calls usable. [`UpstreamShared`] is one for the process; each worker has its own [`Upstreams`] with
+//! its own connections.
 
 mod absence;
 mod closing;
@@ -138,7 +139,8 @@ impl<B> RequestBody for B where
 
 /// Upstreams tried for one request: beyond three the client is better served by a quick answer.
 const ATTEMPTS_MAX: u32 = 3;
-/// The same while all that were tried refuse connections at once, as absent servers do: each costs some microseconds.
+/// The same while all that were tried refuse connections at once, as absent servers do: each costs some
+/// microseconds.
 const REFUSED_ATTEMPTS_MAX: u32 = 16;
 /// From the first failure, for which those are tried.
 const REFUSED_WITHIN: Duration = Duration::from_millis(100);
@@ -164,8 +166,8 @@ impl<B: RequestBody> Upstreams<B> {
         Self { shared, pools, choices, copy: |_| None, counts }
     }
 
-    /// The same, with requests sent once more where that is right and `copy` has another body for it: none, or one held whole. Without this,
-    /// none is.
+    /// The same, with requests sent once more where that is right and `copy` has another body for it: none,
+    /// or one held whole. Without this, none is.
     #[must_use]
     pub fn repeating(self, copy: fn(&B) -> Option<B>) -> Self {
         Self { copy, ..self }
@@ -196,12 +198,13 @@ impl<B: RequestBody> Upstreams<B> {
         self.send_for(None, request).await
     }
 
-    /// Sends a request and waits for the response's head; must run inside a `LocalSet`. `client` identifies the client, so
-    /// that the requests of one of them do not count as an upstream's bad health.
+    /// Sends a request and waits for the response's head; must run inside a `LocalSet`. `client` identifies
+    /// the client, so that the requests of one of them do not count as an upstream's bad health.
     ///
     /// The request has gone through [`fields::prepare_request`](crate::fields::prepare_request): target in
     /// origin-form, `Host` set. It is tried elsewhere when none of it was sent, and sent twice at most, as
-    /// [`repeating`](Self::repeating) says. Dropping the future, or the body of the response, cancels the exchange.
+    /// [`repeating`](Self::repeating) says. Dropping the future, or the body of the response, cancels the
+    /// exchange.
     ///
     /// # Errors
     /// [`UpstreamError`]; no response has begun, so [`UpstreamErrorKind::status`] can be answered.
@@ -272,7 +275,8 @@ impl<B: RequestBody> Upstreams<B> {
         self.shared.choose(tried, balancer, rng)
     }
 
-    /// One attempt, or two; after a failure the request is still in `outgoing` only if none of it was sent since.
+    /// One attempt, or two; after a failure the request is still in `outgoing` only if none of it was sent
+    /// since.
     async fn send_to(
         &self,
         index: usize,
@@ -301,7 +305,8 @@ impl<B: RequestBody> Upstreams<B> {
             });
             let request = outgoing.unsent.take().expect("a round begins with a request that was not sent");
             let mut refused = match timeout_at(deadline, exchange.try_send(request)).await {
-                // The upgrade was not requested: the bytes that follow would be read as a response to nothing.
+                // The upgrade was not requested: the bytes that follow would be read as a response to
+                // nothing.
                 Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_upgrade => {
                     return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
                 }
@@ -322,8 +327,8 @@ impl<B: RequestBody> Upstreams<B> {
             outgoing.unsent = refused.take_message();
             let error = refused.into_error();
             if outgoing.unsent.is_some() {
-                // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too, so the next
-                // round dials.
+                // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too,
+                // so the next round dials.
                 if !exchange.is_stale() || stale == STALE_MAX {
                     return Err(UpstreamError::from_hyper(error, index));
                 }
@@ -340,8 +345,9 @@ impl<B: RequestBody> Upstreams<B> {
         }
     }
 
-    /// Keeps the parts of a request that it needs to be sent once more. For HTTP/1.1 its head goes into the connection's record, which costs less;
-    /// HTTP/2 gives an upstream words for "not begun", so any method may be.
+    /// Keeps the parts of a request that it needs to be sent once more. For HTTP/1.1 its head goes into the
+    /// connection's record, which costs less; HTTP/2 gives an upstream words for "not begun", so any method
+    /// may be.
     fn keep(&self, request: &Request<B>, protocol: Protocol) -> Option<Kept<B>> {
         match protocol {
             Protocol::Http1 if !request.method().is_idempotent() => None,
@@ -507,7 +513,8 @@ fn adapt<B: RequestBody>(request: &mut Request<B>, target: &Target) {
             if request.uri().authority().is_some() {
                 *request.uri_mut() = Uri::from(path);
             }
-            // hyper takes a GET or HEAD of unknown length for one without a body, and would drop it without a word.
+            // hyper takes a GET or HEAD of unknown length for one without a body, and would drop it without a
+            // word.
             let body = request.body();
             let is_unknown = !body.is_end_stream() && body.size_hint().exact().is_none();
             if is_unknown && !request.headers().contains_key(CONTENT_LENGTH) {

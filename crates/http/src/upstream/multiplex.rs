@@ -44,7 +44,8 @@ struct Http2Connection<B> {
 /// Load of one connection.
 struct Load {
     streams: Cell<usize>,
-    /// Maximum of streams that the peer allows (SETTINGS_MAX_CONCURRENT_STREAMS); more would queue silently inside h2.
+    /// Maximum of streams that the peer allows (SETTINGS_MAX_CONCURRENT_STREAMS); more would queue silently
+    /// inside h2.
     streams_max: Cell<usize>,
     idle_since: Cell<Instant>,
     opened: Instant,
@@ -109,7 +110,8 @@ impl<B: RequestBody> Http2Pool<B> {
         Ok(Http2Stream::begin(sender, load, request))
     }
 
-    /// The upstream ends the stream's connection. Those that are as old or older are suspect, too: none of them takes a further request.
+    /// The upstream ends the stream's connection. Those that are as old or older are suspect, too: none of
+    /// them takes a further request.
     pub(super) fn lost(&self, stream: &Http2Stream<B>) {
         for connection in self.connections.borrow().iter() {
             if connection.load.opened <= stream.load.opened {

@@ -64,7 +64,8 @@ pub(super) struct Http1Connection<B> {
 pub(super) enum Choice {
     /// Any that the reactor has not found ended.
     Any,
-    /// Any that the kernel, asked now, does not know ended either: for a request that could not be sent once more.
+    /// Any that the kernel, asked now, does not know ended either: for a request that could not be sent once
+    /// more.
     Asked,
     /// One that had no request before.
     New,

@@ -30,8 +30,9 @@ pub enum ProbeError {
     Timeout(Duration),
 }
 
-/// `GET path` on a separate connection, expecting 2xx or 3xx within `within`; without a path the connection alone is tried. Runs anywhere
-/// in a tokio runtime. The caller hands the outcome to [`UpstreamShared::record_probe`].
+/// `GET path` on a separate connection, expecting 2xx or 3xx within `within`; without a path the connection
+/// alone is tried. Runs anywhere in a tokio runtime. The caller hands the outcome to
+/// [`UpstreamShared::record_probe`].
 ///
 /// # Errors
 /// [`ProbeError`] if the upstream is not well.

@@ -1,7 +1,9 @@
-//! The head of the latest request on a connection, as it was sent, and whether any byte of its answer has come.
+//! The head of the latest request on a connection, as it was sent, and whether any byte of its answer has
+//! come.
 //!
 //! hyper consumes a request when it sends it. A request that may have to be sent once more is therefore read
-//! from the bytes that went out: copying those costs less than a tenth of what a copy of the head would, and allocates nothing.
+//! from the bytes that went out: copying those costs less than a tenth of what a copy of the head would, and
+//! allocates nothing.
 
 use super::interim_reader::InterimReader;
 use crate::interim::Interims;
@@ -19,8 +21,8 @@ const KEPT_BYTES: usize = 2 << 10;
 /// Fields that a recorded head may have.
 const FIELDS_MAX: usize = 512;
 
-/// The record of one connection. Both of its owners are on one thread; it has atomics and a lock, which is never waited for, because hyper
-/// wants a connection that may be upgraded to be `Send`.
+/// The record of one connection. Both of its owners are on one thread; it has atomics and a lock, which is
+/// never waited for, because hyper wants a connection that may be upgraded to be `Send`.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     is_kept: AtomicBool,
@@ -41,7 +43,8 @@ pub(super) struct Recorded<Io> {
 }
 
 impl Record {
-    /// A request is about to be sent; `is_kept` if it may be sent once more. `interims` takes the interim responses to it.
+    /// A request is about to be sent; `is_kept` if it may be sent once more. `interims` takes the interim
+    /// responses to it.
     pub(super) fn begin(&self, is_kept: bool, interims: Option<&Interims>) {
         *self.interims() = interims.cloned();
         self.has_answer.store(false, Relaxed);
@@ -61,7 +64,8 @@ impl Record {
         parse(&self.sent(), body)
     }
 
-    /// The request was answered: a long head is not kept in memory while the connection is idle, nor what belongs to its client.
+    /// The request was answered: a long head is not kept in memory while the connection is idle, nor what
+    /// belongs to its client.
     pub(super) fn end(&self) {
         *self.interims() = None;
         if self.is_kept.load(Relaxed) {
@@ -94,7 +98,8 @@ impl<Io> Recorded<Io> {
         Self { io, record, ahead: 0, reader: InterimReader::default() }
     }
 
-    /// Records what is offered and was not before: a stream may refuse it, and then hyper doesn't give it back.
+    /// Records what is offered and was not before: a stream may refuse it, and then hyper doesn't give it
+    /// back.
     fn record<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]>) {
         if !self.record.is_kept.load(Relaxed) {
             return;

@@ -6,10 +6,11 @@
 //! | GOAWAY below its stream, or REFUSED_STREAM (HTTP/2) | any: the upstream says that it has not begun (RFC 9113 §8.7) |
 //! | anything else: a time-out, a byte of an answer, a new connection | none |
 //!
-//! Once, on a new connection (unless only a stream was refused), with a body that is none or held whole, and within the
-//! [budget](super::repeat_budget). **Why a connection that was used.** A server that closes an idle connection can't know that a request is on its way; one that ends a new connection has received the
-//! request, and may do the same with the next. **What remains.** A server may have worked on the request before it ended the
-//! connection: that is why only those go out again that may be carried out twice.
+//! Once, on a new connection (unless only a stream was refused), with a body that is none or held whole, and
+//! within the [budget](super::repeat_budget). **Why a connection that was used.** A server that closes an
+//! idle connection can't know that a request is on its way; one that ends a new connection has received the
+//! request, and may do the same with the next. **What remains.** A server may have worked on the request
+//! before it ended the connection: that is why only those go out again that may be carried out twice.
 
 use super::Exchange;
 use super::RequestBody;
@@ -39,7 +40,8 @@ pub(super) enum Loss {
 }
 
 impl<B: RequestBody> Kept<B> {
-    /// The request; none if it may not be sent once more after this loss. An error, if its head is too long for that.
+    /// The request; none if it may not be sent once more after this loss. An error, if its head is too long
+    /// for that.
     pub(super) fn into_request(
         self,
         loss: Loss,
@@ -77,7 +79,8 @@ pub(super) fn loss_of<B>(exchange: &Exchange<B>, error: &hyper::Error) -> Option
 
 fn refusal(error: &h2::Error) -> Option<Loss> {
     if error.is_go_away() {
-        // h2 ends a stream with the peer's GOAWAY only if its number is above the last one that the peer names.
+        // h2 ends a stream with the peer's GOAWAY only if its number is above the last one that the peer
+        // names.
         return Some(Loss::NotBegun);
     }
     (error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM)).then_some(Loss::Refused)

@@ -1,13 +1,15 @@
 //! Budget of the requests that may be sent once more to one upstream: a share of all requests, and a few.
 //!
-//! **The rule.** A repeat is granted while fewer than [`RESERVE`] + `requests / `[`SHARE`] were granted in the same time: the present window of
-//! [`WINDOW`] and the one before.
+//! **The rule.** A repeat is granted while fewer than [`RESERVE`] + `requests / `[`SHARE`] were granted in
+//! the same time: the present window of [`WINDOW`] and the one before.
 //!
-//! **Why not one repeat for each request.** A server that restarts ends all its connections, and has the least to spare just then; one
-//! that ends every second connection under a request would get half as many requests again for ever. **Why windows.** A balance that
-//! is earned needs a maximum, and a maximum that fits a small service is too small for the connections that a busy one loses at once.
+//! **Why not one repeat for each request.** A server that restarts ends all its connections, and has the
+//! least to spare just then; one that ends every second connection under a request would get half as many
+//! requests again for ever. **Why windows.** A balance that is earned needs a maximum, and a maximum that
+//! fits a small service is too small for the connections that a busy one loses at once.
 //!
-//! **Cost.** Nothing for a request: the requests are counted anyway, and the budget is asked when a connection was lost.
+//! **Cost.** Nothing for a request: the requests are counted anyway, and the budget is asked when a
+//! connection was lost.
 
 use flashweir_core::{Duration, Instant};
 
@@ -46,7 +48,8 @@ impl RepeatBudget {
         if elapsed < WINDOW {
             return;
         }
-        // The budget is asked seldom, so the time since may be long: its requests count as if they had come evenly.
+        // The budget is asked seldom, so the time since may be long: its requests count as if they had come
+        // evenly.
         let counted = u128::from(requests.saturating_sub(self.requests_before));
         let recent = counted * WINDOW.as_nanos() / elapsed.as_nanos();
         let repeats = if elapsed < WINDOW * 2 { self.repeats } else { 0 };

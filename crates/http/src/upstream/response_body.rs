@@ -24,9 +24,10 @@ pub(super) enum Lease<B> {
 pin_project! {
     /// The body of an upstream's response.
     ///
-    /// Read to its end, its HTTP/1.1 connection goes back to the pool. Dropped before, or failed, the connection
-    /// is closed (HTTP/2: the stream is reset), so no server works for a client that has gone. An end before the
-    /// announced length is an error, never an end. For a 101 response it must be held as long as the tunnel.
+    /// Read to its end, its HTTP/1.1 connection goes back to the pool. Dropped before, or failed, the
+    /// connection is closed (HTTP/2: the stream is reset), so no server works for a client that has gone. An
+    /// end before the announced length is an error, never an end. For a 101 response it must be held as long
+    /// as the tunnel.
     pub struct UpstreamBody<B> {
         #[pin]
         incoming: Incoming,

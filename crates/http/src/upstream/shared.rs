@@ -1,7 +1,9 @@
-//! State of the upstreams that all workers share: settings, requests in flight, which of them are usable and how much each should get.
+//! State of the upstreams that all workers share: settings, requests in flight, which of them are usable and
+//! how much each should get.
 //!
-//! The pool of servers (`flashweir-replication`) decides, behind a lock that is taken a few times a second and when something fails. What a
-//! choice needs of it is copied to atomics: a bit and a share for each upstream.
+//! The pool of servers (`flashweir-replication`) decides, behind a lock that is taken a few times a second
+//! and when something fails. What a choice needs of it is copied to atomics: a bit and a share for each
+//! upstream.
 
 use super::absence::Absence;
 use super::connect::Target;
@@ -30,8 +32,8 @@ pub struct UpstreamSettings {
     pub addresses: Vec<Uri>,
     /// HTTP/2 means prior knowledge for `http://` and ALPN for `https://`.
     pub protocol: Protocol,
-    /// Connections (for HTTP/2: requests) at once to one address from one worker. This is the concurrency limit
-    /// towards the upstream; beyond it requests are refused, never queued.
+    /// Connections (for HTTP/2: requests) at once to one address from one worker. This is the concurrency
+    /// limit towards the upstream; beyond it requests are refused, never queued.
     pub connections_max: usize,
     /// TCP and TLS handshakes together.
     pub connect_timeout: Duration,
@@ -80,7 +82,8 @@ pub enum UpstreamSettingsError {
 
 /// State of the upstreams shared by every worker; keep it across a reload which does not change the settings.
 ///
-/// Its owner calls [`refresh`](Self::refresh) a few times a second and [probes](super::probe) what [`probes_due`](Self::probes_due) names.
+/// Its owner calls [`refresh`](Self::refresh) a few times a second and [probes](super::probe) what
+/// [`probes_due`](Self::probes_due) names.
 #[derive(Debug)]
 pub struct UpstreamShared {
     settings: UpstreamSettings,
@@ -154,8 +157,8 @@ impl UpstreamShared {
         Self::open(settings, None, None)
     }
 
-    /// The same in place of `former`, whose knowledge of the servers that stay it takes over: which are left out, and their shares. A server
-    /// that is new beside those starts slowly.
+    /// The same in place of `former`, whose knowledge of the servers that stay it takes over: which are left
+    /// out, and their shares. A server that is new beside those starts slowly.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -163,8 +166,8 @@ impl UpstreamShared {
         Self::open(settings, None, Some(former))
     }
 
-    /// The same for one of several servers behind one name: all connections go to this address, and the name is kept for `Host` and
-    /// TLS.
+    /// The same for one of several servers behind one name: all connections go to this address, and the name
+    /// is kept for `Host` and TLS.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -217,7 +220,8 @@ impl UpstreamShared {
         &self.settings
     }
 
-    /// Reads the certificates that vouch for `https` upstreams again. New connections trust these alone; open ones stay.
+    /// Reads the certificates that vouch for `https` upstreams again. New connections trust these alone; open
+    /// ones stay.
     ///
     /// # Errors
     /// [`TlsError`]; then the former ones stay in use.
@@ -225,7 +229,8 @@ impl UpstreamShared {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.reload())
     }
 
-    /// The same if their file changed since it was last read; says whether it did. A change that cannot be used is reported once.
+    /// The same if their file changed since it was last read; says whether it did. A change that cannot be
+    /// used is reported once.
     ///
     /// # Errors
     /// As [`reload_trust`](Self::reload_trust).
@@ -261,8 +266,8 @@ impl UpstreamShared {
         self.with_pool(|pool| pool.events())
     }
 
-    /// Ends what is over by time, compares the upstreams' answers and computes their shares. Says whether nothing is expected to
-    /// change soon, so that the next call may come later.
+    /// Ends what is over by time, compares the upstreams' answers and computes their shares. Says whether
+    /// nothing is expected to change soon, so that the next call may come later.
     pub fn refresh(&self) -> bool {
         let now = self.now();
         let counts: Vec<ServerCounts> = self.states.iter().map(UpstreamState::counts).collect();
@@ -275,7 +280,8 @@ impl UpstreamShared {
         })
     }
 
-    /// Upstreams to be probed now, at most `count_max`. The outcome of each is owed to [`record_probe`](Self::record_probe).
+    /// Upstreams to be probed now, at most `count_max`. The outcome of each is owed to
+    /// [`record_probe`](Self::record_probe).
     #[must_use]
     pub fn probes_due(&self, count_max: usize) -> Vec<usize> {
         let due = self.with_pool(|pool| pool.probes_due(self.now(), count_max));
@@ -288,7 +294,8 @@ impl UpstreamShared {
         self.update(now, |pool| pool.probed(now, server(index), outcome));
     }
 
-    /// Takes what an upstream reported of its utilisation, thousandths; an index beyond the addresses is ignored.
+    /// Takes what an upstream reported of its utilisation, thousandths; an index beyond the addresses is
+    /// ignored.
     pub fn record_utilisation(&self, index: usize, utilisation_milli: u32) {
         if let Some(state) = self.states.get(index) {
             state.utilisation_milli.fetch_add(utilisation_milli.into(), Relaxed);
@@ -300,7 +307,8 @@ impl UpstreamShared {
         &self.targets[index]
     }
 
-    /// Chooses an upstream that is not in `tried`: one of the candidates, or, when all of those were tried, any other.
+    /// Chooses an upstream that is not in `tried`: one of the candidates, or, when all of those were tried,
+    /// any other.
     pub(crate) fn choose(&self, tried: u64, balancer: &mut Balancer, rng: &mut Rng) -> Option<usize> {
         let all = u64::MAX >> (64 - self.states.len());
         if all == 1 {
@@ -330,8 +338,8 @@ impl UpstreamShared {
         self.update(now, |pool| pool.failed(now, server(index), failure, client));
     }
 
-    /// Every upstream that a request has tried refused a connection, the first of them this long ago. For how long the request may wait
-    /// for one of them.
+    /// Every upstream that a request has tried refused a connection, the first of them this long ago. For how
+    /// long the request may wait for one of them.
     pub(crate) fn wait_max(&self, ago: Duration) -> Option<Duration> {
         let now = self.now();
         self.absence.wait_max(now - ago, now)
@@ -390,7 +398,8 @@ impl UpstreamState {
     }
 
     fn in_flight(&self) -> u32 {
-        // Read in this order, and relaxed: a request that ends meanwhile must not make the difference negative.
+        // Read in this order, and relaxed: a request that ends meanwhile must not make the difference
+        // negative.
         let ended = self.ended.load(Relaxed);
         self.begun.load(Relaxed).saturating_sub(ended).try_into().unwrap_or(u32::MAX)
     }

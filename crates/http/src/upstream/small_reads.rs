@@ -1,8 +1,9 @@
 //! Reads no more at once than a bound.
 //!
-//! hyper doubles its read buffer whenever a read fills it, up to the bound on a response's head, and hands the whole of it on as
-//! one part of a body. A client that reads slowly would keep parts of half a megabyte in memory, twice; with reads that stay
-//! below a bound, the buffer stops growing there, while heads may still be as long as before.
+//! hyper doubles its read buffer whenever a read fills it, up to the bound on a response's head, and hands
+//! the whole of it on as one part of a body. A client that reads slowly would keep parts of half a megabyte
+//! in memory, twice; with reads that stay below a bound, the buffer stops growing there, while heads may
+//! still be as long as before.
 
 use flashweir_core::limits::UPSTREAM_READ_BYTES;
 use std::io;

@@ -32,7 +32,8 @@ impl SocketProbe {
     /// Returns whether a read would return at once: the upstream has ended the connection, or sent bytes that
     /// no request asked for.
     ///
-    /// The reactor's last report costs no system call. `asks_kernel` also notices what came since: one `recv`.
+    /// The reactor's last report costs no system call. `asks_kernel` also notices what came since: one
+    /// `recv`.
     pub(super) fn is_readable(&self, asks_kernel: bool) -> bool {
         let Some(stream) = self.0.upgrade() else { return true };
         let peek = || SockRef::from(&*stream).peek(&mut [MaybeUninit::uninit()]);
@@ -66,8 +67,8 @@ impl AsyncRead for Socket {
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(count) => {
                     if count > 0 && count < room {
-                        // The kernel's buffer is empty now. Marking it so spares the read that would only return
-                        // "would block", as tokio's own streams do.
+                        // The kernel's buffer is empty now. Marking it so spares the read that would only
+                        // return "would block", as tokio's own streams do.
                         let _ = stream.try_io(Interest::READABLE, || {
                             io::Result::<()>::Err(io::ErrorKind::WouldBlock.into())
                         });
@@ -118,7 +119,8 @@ mod tests {
         (Socket::new(stream), listener.accept().unwrap().0)
     }
 
-    /// The peer is a blocking socket on the same thread, so the reactor has no turn between its act and the question.
+    /// The peer is a blocking socket on the same thread, so the reactor has no turn between its act and the
+    /// question.
     #[tokio::test]
     async fn the_kernel_knows_of_bytes_and_of_an_end_before_the_reactor_does() {
         let (socket, mut peer) = pair().await;

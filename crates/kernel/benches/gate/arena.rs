@@ -1,8 +1,9 @@
 //! Client and server, each in a namespace and on its own processor.
 //!
-//! The namespaces are joined by a pair of interfaces without offloads. Each interface's receive work runs in a kernel
-//! thread for that interface (threaded NAPI), that of the server on the first processor, everything of the client on the
-//! second: so what the kernel spends on the server's behalf is that thread's time, and exact.
+//! The namespaces are joined by a pair of interfaces without offloads. Each interface's receive work runs in
+//! a kernel thread for that interface (threaded NAPI), that of the server on the first processor, everything
+//! of the client on the second: so what the kernel spends on the server's behalf is that thread's time, and
+//! exact.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -25,8 +26,8 @@ use crate::carried::Carrier;
 pub(crate) const CLIENT: &str = "asker";
 pub(crate) const SERVER: &str = "refuser";
 
-/// Lets packets wake a receiving thread at most this often, as network cards do whose interrupts are moderated; zero: each
-/// wakes it, which is what a pair of interfaces does by itself.
+/// Lets packets wake a receiving thread at most this often, as network cards do whose interrupts are
+/// moderated; zero: each wakes it, which is what a pair of interfaces does by itself.
 fn moderate_wakes(testbed: &Testbed, every: Duration) {
     for (namespace, interface) in [(SERVER, CLIENT), (CLIENT, SERVER)] {
         let settings = format!("/sys/class/net/{interface}");
@@ -38,10 +39,12 @@ fn moderate_wakes(testbed: &Testbed, every: Duration) {
     }
 }
 
-/// Processors that wait for work awake, as machines tuned for latency do (/dev/cpu_dma_latency), until this is dropped.
+/// Processors that wait for work awake, as machines tuned for latency do (/dev/cpu_dma_latency), until this
+/// is dropped.
 ///
-/// Waking one that has halted is a call to the hypervisor on a virtual machine, and the waking processor pays for it, for
-/// packets sent as well as received: tens of microseconds that say nothing about what is run then.
+/// Waking one that has halted is a call to the hypervisor on a virtual machine, and the waking processor pays
+/// for it, for packets sent as well as received: tens of microseconds that say nothing about what is run
+/// then.
 pub(crate) struct Awake {
     _held: File,
 }
@@ -55,8 +58,9 @@ impl Awake {
     }
 }
 
-/// A gate that refuses everything before the server's interface, and one before the client's that passes everything:
-/// what a program sends back from the driver over a pair of interfaces arrives only where a program receives it.
+/// A gate that refuses everything before the server's interface, and one before the client's that passes
+/// everything: what a program sends back from the driver over a pair of interfaces arrives only where a
+/// program receives it.
 pub(crate) struct Refuser<'a> {
     pub(crate) gate: KernelGate,
     attachments: Vec<Attachment>,
@@ -168,7 +172,8 @@ pub(crate) fn pin(process: u32, processor: usize) {
     assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Puts a program into the driver of an interface of this thread's namespace, until what is returned is dropped.
+/// Puts a program into the driver of an interface of this thread's namespace, until what is returned is
+/// dropped.
 fn attach(program: &OwnedFd, interface: &str) -> OwnedFd {
     let options = libbpf_sys::bpf_link_create_opts {
         sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,

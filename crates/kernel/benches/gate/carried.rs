@@ -1,10 +1,12 @@
-//! Frames as the driver of a network card with native XDP hands them to a program: pages, and no socket buffers.
+//! Frames as the driver of a network card with native XDP hands them to a program: pages, and no socket
+//! buffers.
 //!
-//! Between a pair of interfaces a sender's socket makes a socket buffer of each frame, which is then copied into a page
-//! for the program; a network card writes it into such a page itself. Of the server's thread under a flood of requests
-//! that are answered, perf finds 40 % in that copy, 20 % in freeing the sender's buffers, and 35 % in the gate (Linux
-//! 6.18). So the kernel is asked to send pages from a program
-//! (BPF_F_TEST_XDP_LIVE_FRAMES), which arrive at the other end as they are, and so do those that the gate sends back.
+//! Between a pair of interfaces a sender's socket makes a socket buffer of each frame, which is then copied
+//! into a page for the program; a network card writes it into such a page itself. Of the server's thread
+//! under a flood of requests that are answered, perf finds 40 % in that copy, 20 % in freeing the sender's
+//! buffers, and 35 % in the gate (Linux 6.18). So the kernel is asked to send pages from a program
+//! (BPF_F_TEST_XDP_LIVE_FRAMES), which arrive at the other end as they are, and so do those that the gate
+//! sends back.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};

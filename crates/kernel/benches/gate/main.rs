@@ -1,5 +1,5 @@
-//! Cost of the kernel gate: nanoseconds per packet by itself, processor time of the server's side for each refused
-//! connection beside nginx that says the same, and the remains of a million refusals.
+//! Cost of the kernel gate: nanoseconds per packet by itself, processor time of the server's side for each
+//! refused connection beside nginx that says the same, and the remains of a million refusals.
 
 mod arena;
 mod carried;

@@ -1,4 +1,5 @@
-//! The program by itself, on packets that no client sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
+//! The program by itself, on packets that no client sent (BPF_PROG_TEST_RUN): no driver, no copy, warm
+//! caches.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

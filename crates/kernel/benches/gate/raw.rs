@@ -24,14 +24,16 @@ pub(crate) fn spoofed(server: SocketAddr, count: usize) -> Vec<Vec<u8>> {
     let mut rng = Rng::new(1);
     let mut source = || {
         let [_, b, c, d] = (rng.next_u64() as u32).to_be_bytes();
-        // Benchmarking's network is 198.18.0.0/15 (RFC 2544); these reach as far as one that routes nothing can.
+        // Benchmarking's network is 198.18.0.0/15 (RFC 2544); these reach as far as one that routes nothing
+        // can.
         SocketAddr::from(([198, 18 | b & 1, c, d], 1_024 + rng.below(60_000) as u16))
     };
     (0..count).map(|_| Segment::syn(source(), server).frame()).collect()
 }
 
-/// Packets of some thousand clients, one after the other: four packets each, as the counters of the gate say that real
-/// clients send. To be answered, each needs the number that the gate gives it; the gate says it in a test run.
+/// Packets of some thousand clients, one after the other: four packets each, as the counters of the gate say
+/// that real clients send. To be answered, each needs the number that the gate gives it; the gate says it in
+/// a test run.
 pub(crate) fn exchanges(gate: &KernelGate, server: SocketAddr) -> Vec<Vec<u8>> {
     let of_one = |number: u16| {
         let opening = opening(number, server);
@@ -52,8 +54,8 @@ fn opening(number: u16, server: SocketAddr) -> Segment {
     Segment::syn(SocketAddr::from(([198, 18, high, low], 40_000)), server)
 }
 
-/// Sends frames over and over, from the second processor: as many at once as the server's thread can be kept busy with,
-/// or one after the other with at least `pause` between two.
+/// Sends frames over and over, from the second processor: as many at once as the server's thread can be kept
+/// busy with, or one after the other with at least `pause` between two.
 pub(crate) fn flood(frames: &[Vec<u8>], during: Duration, pause: Duration) {
     pin(0, 1);
     let mut address = address_of(SERVER);
@@ -75,8 +77,8 @@ pub(crate) fn flood(frames: &[Vec<u8>], during: Duration, pause: Duration) {
                 return;
             }
             due += pause;
-            // SAFETY: the messages, their parts, the frames and the address outlive the call. Refused when the queue is
-            // full: what counts is what arrives.
+            // SAFETY: the messages, their parts, the frames and the address outlive the call. Refused when
+            // the queue is full: what counts is what arrives.
             unsafe { libc::sendmmsg(socket.as_raw_fd(), batch.as_mut_ptr(), batch.len() as u32, 0) };
         }
     }

@@ -1,11 +1,12 @@
 //! Processor time of the server's side for each refused new connection, softirq included.
 //!
-//! Counted is the time of the thread that receives before the server, and of nginx: taking packets in, judging them,
-//! sending replies into the pair of interfaces; no part of the client's stack. nginx and the gate get the same load from
-//! the same clients in the same setting. Sending a packet wakes the thread that receives it, if that sleeps, and what
-//! waking costs is the sender's; where that processor has halted it is a call to the hypervisor, which costs more than
-//! all the rest. So there are settings in which idle processors wait awake, and in which interfaces moderate their wakes
-//! as network cards do; and rows whose packets come faster than one thread of clients can ask, which keep the server busy.
+//! Counted is the time of the thread that receives before the server, and of nginx: taking packets in,
+//! judging them, sending replies into the pair of interfaces; no part of the client's stack. nginx and the
+//! gate get the same load from the same clients in the same setting. Sending a packet wakes the thread that
+//! receives it, if that sleeps, and what waking costs is the sender's; where that processor has halted it is
+//! a call to the hypervisor, which costs more than all the rest. So there are settings in which idle
+//! processors wait awake, and in which interfaces moderate their wakes as network cards do; and rows whose
+//! packets come faster than one thread of clients can ask, which keep the server busy.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -47,7 +48,8 @@ const SETTINGS: [Setting; 3] = [
     },
 ];
 const HOOKS: [(&str, Hook); 2] = [("in the driver", Hook::Native), ("at the stack's door", Hook::Generic)];
-/// Packets sent past the clients' stack, the refusal they stand for, and the factor by which nginx is to cost more.
+/// Packets sent past the clients' stack, the refusal they stand for, and the factor by which nginx is to cost
+/// more.
 const FLOODS: [(&str, Refusal, f64); 3] = [
     ("answer, four packets each", Refusal::Answer, ANSWER_BAR),
     ("reset", Refusal::Reset, SILENT_BAR),
@@ -100,8 +102,8 @@ fn real_clients(testbed: &Testbed, nginx: &Server, server: SocketAddr, setting: 
     }
 }
 
-/// With frames that no stack of clients made: they come so fast that the server is busy all the time, as nginx is with
-/// real clients that ask as fast as they can.
+/// With frames that no stack of clients made: they come so fast that the server is busy all the time, as
+/// nginx is with real clients that ask as fast as they can.
 pub(crate) fn measure_floods() {
     println!(
         "The same with frames sent past the clients' stack, which keep the server busy; idle processors wait awake"

@@ -1,4 +1,5 @@
-//! Cost of the classifier of a link: nanoseconds per packet over an empty program (BPF_PROG_TEST_RUN), and a reading.
+//! Cost of the classifier of a link: nanoseconds per packet over an empty program (BPF_PROG_TEST_RUN), and a
+//! reading.
 
 #[path = "../shared/programs.rs"]
 mod programs;

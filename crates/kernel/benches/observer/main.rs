@@ -1,5 +1,5 @@
-//! Cost of the observer: nanoseconds per packet beside the gate's, a reading and memory at a million flows, and the
-//! throughput of a stream that passes both.
+//! Cost of the observer: nanoseconds per packet beside the gate's, a reading and memory at a million flows,
+//! and the throughput of a stream that passes both.
 
 mod in_place;
 mod packets;

@@ -1,4 +1,5 @@
-//! The programs by themselves, on packets that no client sent (BPF_PROG_TEST_RUN): no driver, no copy, warm caches.
+//! The programs by themselves, on packets that no client sent (BPF_PROG_TEST_RUN): no driver, no copy, warm
+//! caches.
 
 use std::net::SocketAddr;
 

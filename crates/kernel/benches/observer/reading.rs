@@ -1,5 +1,5 @@
-//! A reading with a hundred flows in the table and with a million, all of which send; what a flow takes; and what a
-//! packet costs when its flow is nowhere near the processor.
+//! A reading with a hundred flows in the table and with a million, all of which send; what a flow takes; and
+//! what a packet costs when its flow is nowhere near the processor.
 
 use std::net::SocketAddr;
 use std::time::Instant;

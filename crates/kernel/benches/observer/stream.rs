@@ -1,10 +1,11 @@
-//! Throughput of one TCP stream over a pair of interfaces, with gate and observer before the server's and without.
+//! Throughput of one TCP stream over a pair of interfaces, with gate and observer before the server's and
+//! without.
 //!
-//! Every round of a variant lies between two without anything, whose mean it is compared with, all on one connection, so
-//! that what else the machine does hits both alike; the processor time of a byte is compared too, which it hardly hits.
-//! The stream goes to the client: the observer measures every packet of it, and the gate passes every acknowledgement. On
-//! this kind of interface XDP costs more than its program, because each packet is first copied into its own page: a
-//! gate that guards no server shows how much.
+//! Every round of a variant lies between two without anything, whose mean it is compared with, all on one
+//! connection, so that what else the machine does hits both alike; the processor time of a byte is compared
+//! too, which it hardly hits. The stream goes to the client: the observer measures every packet of it, and
+//! the gate passes every acknowledgement. On this kind of interface XDP costs more than its program, because
+//! each packet is first copied into its own page: a gate that guards no server shows how much.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -30,7 +31,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Maximum loss of a stream through both programs.
 const BAR: f64 = 0.03;
 
-/// Programs that stand before the server. The stack's door is what [`Hook::Auto`] takes on this kind of interface.
+/// Programs that stand before the server. The stack's door is what [`Hook::Auto`] takes on this kind of
+/// interface.
 struct Variant {
     name: &'static str,
     observes: bool,

@@ -1,5 +1,5 @@
-//! Cost of a test run of a program by itself (`nothing` and `nothing_at_tc` of `bpf/bench.bpf.c`), to be taken off what
-//! a run of ours costs.
+//! Cost of a test run of a program by itself (`nothing` and `nothing_at_tc` of `bpf/bench.bpf.c`), to be
+//! taken off what a run of ours costs.
 
 use libbpf_rs::ProgramInput;
 

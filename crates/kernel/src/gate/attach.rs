@@ -12,8 +12,8 @@ use super::pin::{self, PinError};
 use crate::interface::index_of;
 use crate::program::LoadError;
 
-/// A gate before an interface. Dropping it takes the gate away; so does the end of the process, however it ends, unless
-/// the gate is pinned.
+/// A gate before an interface. Dropping it takes the gate away; so does the end of the process, however it
+/// ends, unless the gate is pinned.
 #[derive(Debug)]
 #[must_use = "dropping it takes the gate away"]
 pub struct Attachment {
@@ -36,8 +36,8 @@ impl Attachment {
         self.declined.as_ref()
     }
 
-    /// The interface's number, or `None` once it is gone, and the gate with it. It stays the same when the interface
-    /// is renamed. One system call.
+    /// The interface's number, or `None` once it is gone, and the gate with it. It stays the same when the
+    /// interface is renamed. One system call.
     #[must_use]
     pub fn interface(&self) -> Option<u32> {
         match LinkInfo::from_fd(self.link.as_fd()).ok()?.info {
@@ -46,9 +46,9 @@ impl Attachment {
         }
     }
 
-    /// Leaves a pinned gate standing for the process that takes it over ([`super::KernelGate::load_pinned`]); without
-    /// one it lets everything in three seconds after the last beat, unless it is to fail closed. A gate that is not
-    /// pinned goes, as when dropped.
+    /// Leaves a pinned gate standing for the process that takes it over ([`super::KernelGate::load_pinned`]);
+    /// without one it lets everything in three seconds after the last beat, unless it is to fail closed. A
+    /// gate that is not pinned goes, as when dropped.
     pub fn hand_over(mut self) {
         self.pin = None;
     }
@@ -113,8 +113,9 @@ pub(super) fn attach(program: &OwnedFd, interface: &str, hook: Hook) -> Result<A
     Ok(Attachment { link: bound.link, hook: bound.hook, declined: bound.declined, pin: None })
 }
 
-/// As [`attach`], with a pin that outlives the process. Where a gate is pinned there already, before this interface, its
-/// link gets the new program in one step, so that every packet meets the old or the new one; the hook stays as it was.
+/// As [`attach`], with a pin that outlives the process. Where a gate is pinned there already, before this
+/// interface, its link gets the new program in one step, so that every packet meets the old or the new one;
+/// the hook stays as it was.
 pub(super) fn attach_pinned(
     program: &OwnedFd,
     interface: &str,

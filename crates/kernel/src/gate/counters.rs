@@ -20,8 +20,8 @@ impl TierCounts {
     }
 }
 
-/// New connections of one service since the gate was loaded: `offered` is the sum of admitted, dropped, reset, answered
-/// and purged.
+/// New connections of one service since the gate was loaded: `offered` is the sum of admitted, dropped,
+/// reset, answered and purged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceCounts {
     /// Connection attempts that arrived.
@@ -54,8 +54,8 @@ pub struct ServiceCounts {
     pub absorbed: u64,
     /// Replies for which the packet had no room: a SYN was dropped, a request reset.
     pub unsent: u64,
-    /// By rank, for any number of tiers in the plan; with `preferred_offered` and `preferred_admitted` they add up to
-    /// `offered` and `admitted`.
+    /// By rank, for any number of tiers in the plan; with `preferred_offered` and `preferred_admitted` they
+    /// add up to `offered` and `admitted`.
     pub tiers: [TierCounts; TIERS],
 }
 

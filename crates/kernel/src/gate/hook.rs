@@ -11,13 +11,15 @@ use crate::interface::{driver_of, link};
 /// Position on the way of a packet at which the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hook {
-    /// In the driver where that can and loses nothing, in the stack otherwise; [`super::Attachment::declined`] says why.
+    /// In the driver where that can and loses nothing, in the stack otherwise;
+    /// [`super::Attachment::declined`] says why.
     #[default]
     Auto,
     /// In the driver, before the kernel has made anything of a packet.
     ///
-    /// On one of a pair of virtual interfaces (veth) resets and answers then arrive only if the other end has a program
-    /// too, or joins segments (GRO); and the kernel sends it no more joined segments, which slows streams down to a third.
+    /// On one of a pair of virtual interfaces (veth) resets and answers then arrive only if the other end has
+    /// a program too, or joins segments (GRO); and the kernel sends it no more joined segments, which slows
+    /// streams down to a third.
     Native,
     /// At the stack's door: every interface has it, and it costs about a microsecond more.
     Generic,

@@ -1,10 +1,10 @@
 //! A gate in the kernel: refuses new connections before the TCP stack hears of them.
 //!
-//! The program (`bpf/gate.bpf.c`) judges every new connection of the protected services by the plan it was given last;
-//! user space makes plans, reads counters, and says at least every second that it lives ([`KernelGate::beat`]). If it
-//! does not for three seconds the gate lets everything in. When the process ends, however it ends, the kernel detaches
-//! the program and forgets it; but for a gate that was pinned, which stands until another process takes it over or its
-//! pin is removed.
+//! The program (`bpf/gate.bpf.c`) judges every new connection of the protected services by the plan it was
+//! given last; user space makes plans, reads counters, and says at least every second that it lives
+//! ([`KernelGate::beat`]). If it does not for three seconds the gate lets everything in. When the process
+//! ends, however it ends, the kernel detaches the program and forgets it; but for a gate that was pinned,
+//! which stands until another process takes it over or its pin is removed.
 //!
 //! ```no_run
 //! use flashweir_core::{Duration, Rate};
@@ -72,7 +72,8 @@ const CLOCK: &str = ".rodata.clock";
 
 /// The plan of a gate that has been open for this time for want of a sign of life is not taken up again.
 const PLAN_LIFE_NS: u64 = 60_000_000_000;
-/// A key makes sequence numbers for this time and is honoured for as long again: longer than any handshake takes.
+/// A key makes sequence numbers for this time and is honoured for as long again: longer than any handshake
+/// takes.
 const KEY_LIFE_NS: u64 = 64_000_000_000;
 
 /// The gate's programs and maps in the kernel. Dropping it leaves attached programs running until their
@@ -137,7 +138,8 @@ pub enum GateError {
 }
 
 impl KernelGate {
-    /// Loads the gate; it judges nothing until it is attached. Takes some 200 ms, most of it the kernel's checks.
+    /// Loads the gate; it judges nothing until it is attached. Takes some 200 ms, most of it the kernel's
+    /// checks.
     ///
     /// # Errors
     /// When this process may not, or this kernel cannot.
@@ -145,14 +147,15 @@ impl KernelGate {
         Self::load_over(&[], false)
     }
 
-    /// As [`KernelGate::load`], over what the gate pinned at `pin` knows, if there is one: its buckets, counters, keys,
-    /// purged sources and preferred networks go on, and so does whether it fails closed. Its plan stays in force until
-    /// the first [`KernelGate::apply`] if [`KernelGate::set_services`] gets the same services ([`KernelGate::inherited`]),
-    /// unless the gate has been open for want of a sign of life, and that for long: such a plan is out of date. A gate of
-    /// another layout is replaced without all that ([`KernelGate::took_over`] says which).
+    /// As [`KernelGate::load`], over what the gate pinned at `pin` knows, if there is one: its buckets,
+    /// counters, keys, purged sources and preferred networks go on, and so does whether it fails closed. Its
+    /// plan stays in force until the first [`KernelGate::apply`] if [`KernelGate::set_services`] gets the
+    /// same services ([`KernelGate::inherited`]), unless the gate has been open for want of a sign of life,
+    /// and that for long: such a plan is out of date. A gate of another layout is replaced without all that
+    /// ([`KernelGate::took_over`] says which).
     ///
-    /// The process before must not tell the gate anything any more ([`Attachment::hand_over`]). It takes root: finding
-    /// a program's maps needs CAP_SYS_ADMIN.
+    /// The process before must not tell the gate anything any more ([`Attachment::hand_over`]). It takes
+    /// root: finding a program's maps needs CAP_SYS_ADMIN.
     ///
     /// # Errors
     /// As there, and when something else is pinned there.
@@ -161,8 +164,8 @@ impl KernelGate {
         Ok(Self::load_over(&before.unwrap_or_default(), false)?)
     }
 
-    /// `time_is_told` makes the program read the time from its map. Only tests may: with it a mistake here would stop
-    /// time in a gate that protects something.
+    /// `time_is_told` makes the program read the time from its map. Only tests may: with it a mistake here
+    /// would stop time in a gate that protects something.
     fn load_over(before: &[MapHandle], time_is_told: bool) -> Result<Self, LoadError> {
         let mut took_over = false;
         let program = Program::load(COMPILED, |object| {
@@ -210,9 +213,9 @@ impl KernelGate {
         self.inherited.as_deref()
     }
 
-    /// Says which services are protected, in place of those before; each starts with the plan that refuses nothing.
-    /// Services keep their counters by their place. After [`KernelGate::rank`]: other ranks of ports are other services to
-    /// a plan that is to be taken over.
+    /// Says which services are protected, in place of those before; each starts with the plan that refuses
+    /// nothing. Services keep their counters by their place. After [`KernelGate::rank`]: other ranks of ports
+    /// are other services to a plan that is to be taken over.
     ///
     /// # Errors
     /// When there are too many, or the kernel does not take them.
@@ -233,9 +236,9 @@ impl KernelGate {
         Ok(self.maps.endpoints.replace(&endpoints)?)
     }
 
-    /// Puts a plan into force, one part for each service in the order they were given. From the moment it is called,
-    /// the tokens earned until then count at the old rates; a service that had no ceiling starts with an empty
-    /// bucket. About 10 µs, and as much for each service whose `Retry-After` or reason changes.
+    /// Puts a plan into force, one part for each service in the order they were given. From the moment it is
+    /// called, the tokens earned until then count at the old rates; a service that had no ceiling starts with
+    /// an empty bucket. About 10 µs, and as much for each service whose `Retry-After` or reason changes.
     ///
     /// # Errors
     /// When it is for other services, charges to one there is not, or the kernel does not take it.
@@ -267,8 +270,8 @@ impl KernelGate {
         Ok(self.write_control()?)
     }
 
-    /// Says that user space lives, and changes the key of answers when it is old enough. Call it every second; after
-    /// three without it the gate lets everything in.
+    /// Says that user space lives, and changes the key of answers when it is old enough. Call it every
+    /// second; after three without it the gate lets everything in.
     ///
     /// # Errors
     /// When the kernel does not take it.
@@ -286,7 +289,8 @@ impl KernelGate {
         self.write_control()
     }
 
-    /// Chooses whether the gate goes on judging when user space falls silent. By default it lets everything in.
+    /// Chooses whether the gate goes on judging when user space falls silent. By default it lets everything
+    /// in.
     ///
     /// # Errors
     /// When the kernel does not take it.
@@ -294,8 +298,8 @@ impl KernelGate {
         self.set_flag(abi::CONTROL_FAIL_CLOSED, closed)
     }
 
-    /// Says which networks (an address and its first bits) are charged to the bucket of preferred ones, in place of
-    /// those before.
+    /// Says which networks (an address and its first bits) are charged to the bucket of preferred ones, in
+    /// place of those before.
     ///
     /// # Errors
     /// When there are too many, one is impossible, or the kernel does not take them.
@@ -306,7 +310,8 @@ impl KernelGate {
         Ok(self.set_flag(abi::CONTROL_PREFERS, !networks.is_empty())?)
     }
 
-    /// Says which new connections have which rank, in place of what was said before; preferred networks have none.
+    /// Says which new connections have which rank, in place of what was said before; preferred networks have
+    /// none.
     ///
     /// # Errors
     /// When there are too many networks or ports, one is impossible, or the kernel does not take them.
@@ -327,8 +332,9 @@ impl KernelGate {
         Ok(())
     }
 
-    /// Drops new connections of `source`, of IPv6 its /64, for the time `during`, wherever the plan refuses anything ([`Refusal::Pass`]
-    /// does not). Where the table is full, the source longest without traffic goes.
+    /// Drops new connections of `source`, of IPv6 its /64, for the time `during`, wherever the plan refuses
+    /// anything ([`Refusal::Pass`] does not). Where the table is full, the source longest without traffic
+    /// goes.
     ///
     /// # Errors
     /// When the kernel does not take it.
@@ -391,9 +397,9 @@ impl KernelGate {
         attach::attach(&self.program.descriptor(PROGRAM)?, interface, hook)
     }
 
-    /// As [`KernelGate::attach`], pinned at `pin`, a file in a BPF file system: the gate stands when this process is
-    /// killed or hands it over, and goes when the attachment is dropped. If a gate is pinned there, before the same
-    /// interface, this one takes its place in one step: no packet meets neither.
+    /// As [`KernelGate::attach`], pinned at `pin`, a file in a BPF file system: the gate stands when this
+    /// process is killed or hands it over, and goes when the attachment is dropped. If a gate is pinned
+    /// there, before the same interface, this one takes its place in one step: no packet meets neither.
     ///
     /// # Errors
     /// As there, and when the pin cannot be made or belongs to another program.
@@ -402,8 +408,8 @@ impl KernelGate {
     }
 
     /// Result of running the gate `times` on a frame: no interface is needed, and the counters count it. What
-    /// one run changes in a packet stays changed for the next, so only a packet that passes or is dropped can be run
-    /// often.
+    /// one run changes in a packet stays changed for the next, so only a packet that passes or is dropped can
+    /// be run often.
     ///
     /// # Errors
     /// When the kernel refuses the frame, as one that is shorter than an Ethernet header.

@@ -12,8 +12,8 @@ pub struct Occupant {
     pub program: u32,
     /// Its name, at most 15 bytes; empty where this process may not know.
     pub name: String,
-    /// The number of the link that holds it; `None` where it was put there without one, and outlives the process that
-    /// did.
+    /// The number of the link that holds it; `None` where it was put there without one, and outlives the
+    /// process that did.
     pub link: Option<u32>,
     interface: String,
 }
@@ -63,7 +63,8 @@ pub(super) fn programs_at(interface: i32) -> Programs {
         sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as libbpf_sys::size_t,
         ..Default::default()
     };
-    // SAFETY: the options outlive the call and say their own size. Where it fails they stay zero: no program is known.
+    // SAFETY: the options outlive the call and say their own size. Where it fails they stay zero: no program
+    // is known.
     unsafe { libbpf_sys::bpf_xdp_query(interface, 0, &raw mut programs) };
     Programs { native: programs.drv_prog_id, generic: programs.skb_prog_id, offloaded: programs.hw_prog_id }
 }

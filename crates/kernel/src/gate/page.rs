@@ -1,4 +1,5 @@
-//! The response of the kernel's own: written out here, once for each `Retry-After`, so that the kernel only copies.
+//! The response of the kernel's own: written out here, once for each `Retry-After`, so that the kernel only
+//! copies.
 
 use std::fmt::Write as _;
 
@@ -8,8 +9,8 @@ use super::abi::{ANSWER_BYTES, ANSWER_VARIANTS, Answer};
 
 /// Page that a refused client is shown.
 ///
-/// A response of up to about 200 bytes beyond the request always fits (the kernel keeps 256 bytes free before a
-/// packet); where a longer one does not, the client is reset. [`Page::default`] is short enough.
+/// A response of up to about 200 bytes beyond the request always fits (the kernel keeps 256 bytes free before
+/// a packet); where a longer one does not, the client is reset. [`Page::default`] is short enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     content_type: String,
@@ -50,11 +51,13 @@ impl Page {
         if bytes > ANSWER_BYTES { Err(PageError::TooLong(bytes)) } else { Ok(page) }
     }
 
-    /// The variants of the response: `Retry-After` between `retry_after` and twice that, evenly, at least a second.
+    /// The variants of the response: `Retry-After` between `retry_after` and twice that, evenly, at least a
+    /// second.
     ///
-    /// Their length is the same for every `retry_after` and `reason`, so they can be written over others while packets are
-    /// answered: a connection in progress goes on. A packet that is answered in the very moment may carry a part of
-    /// each; then its checksum, which was made for one of them, is wrong, and the client asks again.
+    /// Their length is the same for every `retry_after` and `reason`, so they can be written over others
+    /// while packets are answered: a connection in progress goes on. A packet that is answered in the very
+    /// moment may carry a part of each; then its checksum, which was made for one of them, is wrong, and the
+    /// client asks again.
     pub(super) fn answers(&self, retry_after: Duration, reason: Reason) -> Vec<Answer> {
         let base_s = retry_after.as_millis().div_ceil(1_000).clamp(1, RETRY_AFTER_S_MAX / 2);
         let variant_s = |variant| base_s + base_s * variant as u128 / (ANSWER_VARIANTS as u128 - 1);
@@ -75,8 +78,8 @@ impl Page {
         answer
     }
 
-    /// The head, of an odd number of bytes that depends neither on the number of seconds nor on the reason (RFC 9110 §5.5
-    /// allows the blanks).
+    /// The head, of an odd number of bytes that depends neither on the number of seconds nor on the reason
+    /// (RFC 9110 §5.5 allows the blanks).
     fn head(&self, retry_after_s: u128, reason: Reason) -> String {
         let mut head = "HTTP/1.1 503 Service Unavailable\r\n".to_owned();
         let mut line = |name: &str, value: &dyn std::fmt::Display| {
@@ -86,8 +89,8 @@ impl Page {
         line("Content-Type", &self.content_type);
         line("Content-Length", &self.even_body().len());
         line("Connection", &"close");
-        // The last line takes the blanks, which mean nothing to a client: as many as the longest reason is longer, and one
-        // more where that makes the head odd.
+        // The last line takes the blanks, which mean nothing to a client: as many as the longest reason is
+        // longer, and one more where that makes the head odd.
         let decision = format!("kernel; reason={reason}");
         let least = decision.len() + REASON_BYTES - reason.as_str().len();
         let others = head.len() + "Flashweir-Decision: \r\n\r\n".len();
@@ -107,7 +110,8 @@ const REASON_BYTES: usize = 22;
 /// Five digits are kept for it; no client waits a day.
 const RETRY_AFTER_S_MAX: u128 = 86_400;
 
-/// The sum of bytes as 16-bit words in memory order (RFC 1071 §2B: the order does not matter if it is always the same).
+/// The sum of bytes as 16-bit words in memory order (RFC 1071 §2B: the order does not matter if it is always
+/// the same).
 fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|word| u16::from_le_bytes([word[0], word.get(1).copied().unwrap_or(0)]));
     let mut sum: u32 = words.map(u32::from).sum();
@@ -133,7 +137,8 @@ mod tests {
         assert!(whole.ends_with("\r\n\r\nToo busy: please try again shortly.\n"), "{whole}");
         assert!(whole.contains("\r\nContent-Length: 36\r\nConnection: close\r\n"), "{whole}");
         assert!(text(&answers[15], answers[15].head_bytes).contains("Retry-After:    20\r\n"));
-        // 216 bytes of growth (256 less what the kernel keeps there), over "GET / HTTP/1.0\r\n\r\n" at the least.
+        // 216 bytes of growth (256 less what the kernel keeps there), over "GET / HTTP/1.0\r\n\r\n" at the
+        // least.
         assert!(whole.len() <= 216 + 18, "{}", whole.len());
     }
 

@@ -1,7 +1,8 @@
 //! A gate that outlives its process: its link has a name in the BPF file system.
 //!
-//! One name is enough. The link holds the program, and the program its maps, so there is nothing of which half can be
-//! left: who opens the link finds the budgets and counters of the gate before, and removing the one file removes all.
+//! One name is enough. The link holds the program, and the program its maps, so there is nothing of which
+//! half can be left: who opens the link finds the budgets and counters of the gate before, and removing the
+//! one file removes all.
 
 use std::ffi::CString;
 use std::io;
@@ -148,8 +149,8 @@ pub(super) fn maps_of(pinned: &Pinned) -> Result<Vec<MapHandle>, LoadError> {
     pinned.program.map_ids.iter().map(open).collect()
 }
 
-/// Lets an object use these maps in place of those it declares; all of them, or, where the gate before was laid out
-/// otherwise, none. Whether it does.
+/// Lets an object use these maps in place of those it declares; all of them, or, where the gate before was
+/// laid out otherwise, none. Whether it does.
 pub(super) fn inherit(object: &mut OpenObject, maps: &[MapHandle]) -> Result<bool, LoadError> {
     let before = |name: &std::ffi::OsStr| maps.iter().find(|map| map.name() == name);
     let fits = object.maps().filter(|map| map.name() != CLOCK).all(|map| {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::PinError;
 
-/// A directory of a BPF file system: a pin for each interface, and one process at a time that has to do with them, since
-/// two would give one gate different orders. The process that opened it has it until this is dropped or the process ends.
+/// A directory of a BPF file system: a pin for each interface, and one process at a time that has to do with
+/// them, since two would give one gate different orders. The process that opened it has it until this is
+/// dropped or the process ends.
 #[derive(Debug)]
 pub struct PinDirectory {
     path: PathBuf,
@@ -19,8 +20,8 @@ impl PinDirectory {
     /// Takes a directory, which is made if there is a BPF file system to make it in.
     ///
     /// # Errors
-    /// [`PinError::NoBpfFiles`] where there is none, [`PinError::InUse`] while another process has it, and what the kernel
-    /// says to making and opening it.
+    /// [`PinError::NoBpfFiles`] where there is none, [`PinError::InUse`] while another process has it, and
+    /// what the kernel says to making and opening it.
     pub fn open(path: &Path) -> Result<Self, PinError> {
         let failed = |error| PinError::Directory { directory: path.to_owned(), error };
         if !path.exists() && path.parent().is_some_and(is_bpf_files) {

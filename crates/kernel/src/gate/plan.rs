@@ -51,9 +51,10 @@ impl Ceiling {
 /// One service's part of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
-    /// The service, by its place, whose ceilings this one's connections are charged to, so that several share them;
-    /// its own are then without effect. `None`: its own. What is done about a connection that does not fit, and how it
-    /// is counted, stays this service's matter, and so does where the other's connections are charged.
+    /// The service, by its place, whose ceilings this one's connections are charged to, so that several share
+    /// them; its own are then without effect. `None`: its own. What is done about a connection that does not
+    /// fit, and how it is counted, stays this service's matter, and so does where the other's connections are
+    /// charged.
     pub charged_to: Option<usize>,
     /// The ceilings on all clients but the preferred networks, by rank ([`super::KernelGate::rank`]).
     pub tiers: Tiers,

@@ -13,11 +13,11 @@ pub const TIERS: usize = limits::KERNEL_TIERS;
 
 /// The ceilings of a service by rank, the most important first; none at all lets everything in.
 ///
-/// Each tier brings a rate and a burst. All rates together are the service's ceiling: rank 0 may use all of it, and each
-/// rank what the more important ones leave. So of more load than fits the least important is refused first, and a rank only
-/// if it and the more important ones together exceed the ceiling for longer than its own burst makes up for
-/// (`flashweir_admission::tiered_bucket` says and proves it exactly). A rank beyond the last tier is judged as the last:
-/// with one tier all ranks are equal.
+/// Each tier brings a rate and a burst. All rates together are the service's ceiling: rank 0 may use all of
+/// it, and each rank what the more important ones leave. So of more load than fits the least important is
+/// refused first, and a rank only if it and the more important ones together exceed the ceiling for longer
+/// than its own burst makes up for (`flashweir_admission::tiered_bucket` says and proves it exactly). A rank
+/// beyond the last tier is judged as the last: with one tier all ranks are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiers {
     count: usize,
@@ -41,9 +41,10 @@ impl Tiers {
         Self { count: 1, ceilings }
     }
 
-    /// As many tiers as there are ranks, under one ceiling, where only the sum is known: the last brings all of it, each
-    /// before it its own burst, so that the important are refused last. The bursts are small, because an important
-    /// rank's is filled again at the whole rate, and not larger than a quarter of a second fills from empty.
+    /// As many tiers as there are ranks, under one ceiling, where only the sum is known: the last brings all
+    /// of it, each before it its own burst, so that the important are refused last. The bursts are small,
+    /// because an important rank's is filled again at the whole rate, and not larger than a quarter of a
+    /// second fills from empty.
     #[must_use]
     pub fn under(ceiling: Ceiling, ranks: usize) -> Self {
         let last = ranks.clamp(1, TIERS) - 1;
@@ -126,9 +127,9 @@ impl From<Option<Ceiling>> for Tiers {
 pub struct Ranks {
     /// An address, how many of its first bits count, and the rank; each network once.
     pub networks: Vec<(IpAddr, u8, u8)>,
-    /// Values of the field for differentiated services in the IP header (RFC 2474), 0 to 63, and the rank. Before the stack
-    /// a packet has no other mark: `skb->mark` belongs to a socket buffer, which is not there yet. Any client can write
-    /// this one, so it says something only where the network's edge sets it.
+    /// Values of the field for differentiated services in the IP header (RFC 2474), 0 to 63, and the rank.
+    /// Before the stack a packet has no other mark: `skb->mark` belongs to a socket buffer, which is not
+    /// there yet. Any client can write this one, so it says something only where the network's edge sets it.
     pub marks: Vec<(u8, u8)>,
     /// Ports of protected services, and the rank.
     pub ports: Vec<(u16, u8)>,

@@ -35,8 +35,8 @@ impl LinkAttachment {
         self.link.tcx_interface().is_some()
     }
 
-    /// Counts of the interface's queue since the last call; `None` at ingress, and where the kernel says nothing of a
-    /// queue.
+    /// Counts of the interface's queue since the last call; `None` at ingress, and where the kernel says
+    /// nothing of a queue.
     pub fn read_queue(&mut self) -> Option<QueueCounts> {
         self.queue.as_mut()?.read()
     }

@@ -1,12 +1,14 @@
-//! The classifier of a link: counts flows in the kernel, and drops and marks by probabilities that user space writes.
+//! The classifier of a link: counts flows in the kernel, and drops and marks by probabilities that user space
+//! writes.
 //!
-//! `bpf/link.bpf.c` stands at tc at one interface, before its queue or behind it. User space reads it every quarter of a
-//! second and writes what follows: for each heavy flow the probability with which its packets are dropped, and for all other
-//! packets that of a mark. The rules are `flashweir_aqm`'s. A classifier that hears nothing for three seconds lets everything
-//! pass; its process ended, it is gone.
+//! `bpf/link.bpf.c` stands at tc at one interface, before its queue or behind it. User space reads it every
+//! quarter of a second and writes what follows: for each heavy flow the probability with which its packets
+//! are dropped, and for all other packets that of a mark. The rules are `flashweir_aqm`'s. A classifier that
+//! hears nothing for three seconds lets everything pass; its process ended, it is gone.
 //!
-//! Tables are bounded: the sketch of distinct flows has 12 KB, the table of heavy flows [`limits::LINK_FLOWS`] places, each in
-//! two halves, of which user space reads the one that is not written to. Flows are known by hashes under a key drawn at start.
+//! Tables are bounded: the sketch of distinct flows has 12 KB, the table of heavy flows
+//! [`limits::LINK_FLOWS`] places, each in two halves, of which user space reads the one that is not written
+//! to. Flows are known by hashes under a key drawn at start.
 //!
 //! ```no_run
 //! use flashweir_kernel::link::{FlowKey, LinkClassifier, LinkOrders, Side};
@@ -59,10 +61,11 @@ pub enum FlowKey {
 /// Orders to the classifier from now on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOrders<'a> {
-    /// Probability with which a packet that passes is marked (or dropped, where its sender does not understand marks), in
-    /// 2⁻³².
+    /// Probability with which a packet that passes is marked (or dropped, where its sender does not
+    /// understand marks), in 2⁻³².
     pub mark: u32,
-    /// Flows that are cut, by hash, each with the probability of a drop in 2⁻³². Of flows that share a set the first eight.
+    /// Flows that are cut, by hash, each with the probability of a drop in 2⁻³². Of flows that share a set
+    /// the first eight.
     pub cuts: &'a [(u64, u32)],
 }
 
@@ -89,8 +92,8 @@ struct Maps {
 }
 
 impl LinkClassifier {
-    /// Loads the program, under a key that this draws. It sees nothing until it is attached. Some 500 ms, most of it the
-    /// kernel's checks.
+    /// Loads the program, under a key that this draws. It sees nothing until it is attached. Some 500 ms,
+    /// most of it the kernel's checks.
     ///
     /// # Errors
     /// When this process may not, or this kernel cannot.
@@ -132,7 +135,8 @@ impl LinkClassifier {
         Ok(Self { program, maps, orders: Orders::default(), cuts, before: LinkCounts::default() })
     }
 
-    /// Puts the classifier at an interface of this network namespace, before programs that stand there already.
+    /// Puts the classifier at an interface of this network namespace, before programs that stand there
+    /// already.
     ///
     /// # Errors
     /// When there is no such interface, or it does not take the program.
@@ -140,8 +144,9 @@ impl LinkClassifier {
         attach::attach(&self.program.descriptor(PROGRAM)?, interface, side)
     }
 
-    /// Returns the counts since the last reading, and begins the next interval. About 300 KB in 20 system calls, for any
-    /// number of flows and processors. Packets that are being counted at this moment may be missing in both intervals.
+    /// Returns the counts since the last reading, and begins the next interval. About 300 KB in 20 system
+    /// calls, for any number of flows and processors. Packets that are being counted at this moment may be
+    /// missing in both intervals.
     ///
     /// # Errors
     /// When the kernel does not hand it over.
@@ -172,8 +177,8 @@ impl LinkClassifier {
         Ok(reading)
     }
 
-    /// Puts orders into force, in place of those before, for three seconds. One system call, and one for each set of flows in
-    /// which anything changed.
+    /// Puts orders into force, in place of those before, for three seconds. One system call, and one for each
+    /// set of flows in which anything changed.
     ///
     /// # Errors
     /// When the kernel does not take them.

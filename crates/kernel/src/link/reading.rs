@@ -2,8 +2,8 @@
 
 use super::abi::{Counts, SKETCH_BUCKETS, SKETCH_KEPT};
 
-/// The smallest residues of each bucket of hashes, in ascending order and then free places (all bits set): the layout of
-/// `flashweir_aqm::MinSketch`.
+/// The smallest residues of each bucket of hashes, in ascending order and then free places (all bits set):
+/// the layout of `flashweir_aqm::MinSketch`.
 pub type SketchResidues = [[u32; SKETCH_KEPT]; SKETCH_BUCKETS];
 
 /// Traffic since the last reading.
@@ -11,7 +11,8 @@ pub type SketchResidues = [[u32; SKETCH_KEPT]; SKETCH_BUCKETS];
 pub struct LinkReading {
     /// Sketches of the flows that sent anything: all of them together are the sketch of the interval.
     pub sketches: Vec<Box<SketchResidues>>,
-    /// The heaviest flows of the interval, by hash, and the bytes that each sent while it had a place. In no order.
+    /// The heaviest flows of the interval, by hash, and the bytes that each sent while it had a place. In no
+    /// order.
     pub flows: Vec<(u64, u64)>,
     /// Packets and bytes of the interval.
     pub counts: LinkCounts,

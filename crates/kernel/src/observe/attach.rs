@@ -1,10 +1,10 @@
 //! At which interface the observer stands.
 //!
-//! Where the kernel has TCX (Linux 6.6) the programs are bound by links, which end with this process however that ends.
-//! Older kernels know only filters of the interface's `clsact` queueing discipline: those are taken away when the
-//! [`Attachment`] is dropped, but a process that is killed leaves them. They cost what the observer costs and no
-//! process reads what they count; the next observer at that interface takes their place, and
-//! `tc filter del dev IF ingress pref 7` and the same with `egress` remove them.
+//! Where the kernel has TCX (Linux 6.6) the programs are bound by links, which end with this process however
+//! that ends. Older kernels know only filters of the interface's `clsact` queueing discipline: those are
+//! taken away when the [`Attachment`] is dropped, but a process that is killed leaves them. They cost what
+//! the observer costs and no process reads what they count; the next observer at that interface takes their
+//! place, and `tc filter del dev IF ingress pref 7` and the same with `egress` remove them.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -32,7 +32,8 @@ enum Bound {
 }
 
 impl Link {
-    /// The number of the interface at which a program of tc is bound, or `None` once that is gone. A system call.
+    /// The number of the interface at which a program of tc is bound, or `None` once that is gone. A system
+    /// call.
     pub(crate) fn tcx_interface(&self) -> Option<u32> {
         match LinkInfo::from_fd(self.0.as_fd()).ok()?.info {
             LinkTypeInfo::Tcx(link) if link.ifindex != 0 => Some(link.ifindex),
@@ -47,9 +48,9 @@ pub(crate) struct Link(pub(crate) OwnedFd);
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // Closing the descriptor would do, were there no process being started at this moment that has a copy of it.
-        // Fails where the interface is gone, and the program with it.
-        // SAFETY: the descriptor is an open link's.
+        // Closing the descriptor would do, were there no process being started at this moment that has a copy
+        // of it. Fails where the interface is gone, and the program with it. SAFETY: the descriptor is an
+        // open link's.
         unsafe { libbpf_sys::bpf_link_detach(self.0.as_raw_fd()) };
     }
 }
@@ -135,7 +136,8 @@ pub(super) fn attach_filters(
 /// The number of an interface that frames can be read at.
 pub(crate) fn check(interface: &str) -> Result<i32, AttachError> {
     let index = index_of(interface).ok_or_else(|| AttachError::NoInterface(interface.to_owned()))?;
-    // ARPHRD_ETHER and ARPHRD_LOOPBACK, whose frames look the same. Without an answer, binding will say what is wrong.
+    // ARPHRD_ETHER and ARPHRD_LOOPBACK, whose frames look the same. Without an answer, binding will say what
+    // is wrong.
     match hardware_of(index) {
         Ok(1 | 772) | Err(_) => Ok(index),
         Ok(_) => Err(AttachError::NotEthernet(interface.to_owned())),

@@ -16,12 +16,13 @@ use super::route_netlink::{
 /// with a number of their own, by which what a killed process left behind is found again.
 const PRIORITY: u32 = 7;
 const HANDLE: u32 = 0x7377;
-/// Parents of clsact's filters (linux/pkt_sched.h): of those for what comes in, and of those for what goes out.
+/// Parents of clsact's filters (linux/pkt_sched.h): of those for what comes in, and of those for what goes
+/// out.
 const PARENTS: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
 const NAMES: [&str; 2] = ["flashweir_in", "flashweir_out"];
 
-/// Both filters, removed when dropped; and the discipline with them, if it was put there for them and no other process
-/// has filters there by then.
+/// Both filters, removed when dropped; and the discipline with them, if it was put there for them and no
+/// other process has filters there by then.
 #[derive(Debug)]
 pub(super) struct Filters {
     programs: [OwnedFd; 2],
@@ -63,7 +64,8 @@ impl Drop for Filters {
     fn drop(&mut self) {
         let hooks = hooks(&self.programs, self.interface);
         for mut hook in hooks {
-            // Fails where another process removed it before, or the interface is gone: then it is as it should be.
+            // Fails where another process removed it before, or the interface is gone: then it is as it
+            // should be.
             let _ = hook.detach();
         }
         if self.made_discipline && is_without_filters(self.interface).unwrap_or(false) {

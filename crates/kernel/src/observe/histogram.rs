@@ -4,13 +4,14 @@
 pub const RATE_BUCKETS: usize = 960;
 /// Steps of an octave, as a power of two.
 const STEPS_LOG2: u32 = 5;
-/// The highest rate of a bucket is below this one, bytes per second: 16 GiB/s. What is faster counts as the highest.
+/// The highest rate of a bucket is below this one, bytes per second: 16 GiB/s. What is faster counts as the
+/// highest.
 const RATE_END: u64 = 1 << 34;
 
 /// Number of responses at each rate.
 ///
-/// Rates up to 64 bytes per second have a bucket each; above, every octave is cut into 32 equal steps, up to 16 GiB/s. So
-/// a rate is known to 1.6 % ([`RateBucket::middle`]).
+/// Rates up to 64 bytes per second have a bucket each; above, every octave is cut into 32 equal steps, up to
+/// 16 GiB/s. So a rate is known to 1.6 % ([`RateBucket::middle`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateHistogram {
     counts: Box<[u32; RATE_BUCKETS]>,
@@ -42,7 +43,8 @@ impl Default for RateHistogram {
 }
 
 impl RateHistogram {
-    /// Counts `responses` more of a rate, in bytes per second. Stops at the highest count instead of wrapping.
+    /// Counts `responses` more of a rate, in bytes per second. Stops at the highest count instead of
+    /// wrapping.
     pub fn record(&mut self, rate_bytes_per_s: u64, responses: u32) {
         let count = &mut self.counts[bucket_of(rate_bytes_per_s)];
         *count = count.saturating_add(responses);
@@ -69,8 +71,8 @@ impl RateHistogram {
         })
     }
 
-    /// From the sums of the kernel's counters, each the difference of flows that came and that left. A sum below zero is
-    /// what a packet left behind that was on its way while the interval ended.
+    /// From the sums of the kernel's counters, each the difference of flows that came and that left. A sum
+    /// below zero is what a packet left behind that was on its way while the interval ended.
     pub(super) fn of_sums(sums: &[i64]) -> Self {
         let mut histogram = Self::default();
         for (count, &sum) in histogram.counts.iter_mut().zip(sums) {

@@ -1,17 +1,19 @@
 //! An observer in the kernel: watches the traffic of servers that know nothing of it.
 //!
-//! It decides nothing. At tc, on the interface that faces the clients, two programs (`bpf/observe.bpf.c`) see what comes
-//! in for the servers and what goes out from them: they count new connections by destination, telling retransmissions
-//! from attempts of their own, and measure every response by a time sliding window over its data (RFC 2859 §3; NEWS
-//! §4.1). Packets are only looked at; other filters see them as if there were no observer.
+//! It decides nothing. At tc, on the interface that faces the clients, two programs (`bpf/observe.bpf.c`) see
+//! what comes in for the servers and what goes out from them: they count new connections by destination,
+//! telling retransmissions from attempts of their own, and measure every response by a time sliding window
+//! over its data (RFC 2859 §3; NEWS §4.1). Packets are only looked at; other filters see them as if there
+//! were no observer.
 //!
-//! A reading costs the same at a hundred flows and at a million, because the kernel keeps the sums: each response counts
-//! in one bucket of the interval's histogram of rates, and each of its packets moves it to where it belongs by then.
-//! There are two histograms, one for even intervals and one for odd ones; user space reads the one that is not being written.
+//! A reading costs the same at a hundred flows and at a million, because the kernel keeps the sums: each
+//! response counts in one bucket of the interval's histogram of rates, and each of its packets moves it to
+//! where it belongs by then. There are two histograms, one for even intervals and one for odd ones; user
+//! space reads the one that is not being written.
 //!
-//! Limits of its knowledge: a connection is one response to it, however many requests it carries; a response that falls
-//! silent keeps its last rate until the interval ends, and is not seen in the next; retransmitted data counts as data;
-//! packets larger than 64 KiB (BIG TCP, which has to be turned on) are not measured.
+//! Limits of its knowledge: a connection is one response to it, however many requests it carries; a response
+//! that falls silent keeps its last rate until the interval ends, and is not seen in the next; retransmitted
+//! data counts as data; packets larger than 64 KiB (BIG TCP, which has to be turned on) are not measured.
 //!
 //! ```no_run
 //! use flashweir_core::limits;
@@ -115,9 +117,9 @@ impl Observer {
     /// The most that a reading takes from the kernel's maps, bytes, for any number of flows and processors.
     pub const READING_BYTES: usize = abi::READING_BYTES;
 
-    /// Loads the observer with room for `flows_most` flows at once (1,024 to [`limits::KERNEL_FLOWS`], else the nearer of
-    /// them), about 160 bytes each, and the corrected reading. It sees nothing until it is attached. Takes some 100 ms,
-    /// most of it the kernel's checks.
+    /// Loads the observer with room for `flows_most` flows at once (1,024 to [`limits::KERNEL_FLOWS`], else
+    /// the nearer of them), about 160 bytes each, and the corrected reading. It sees nothing until it is
+    /// attached. Takes some 100 ms, most of it the kernel's checks.
     ///
     /// # Errors
     /// When this process may not, or this kernel cannot.
@@ -133,8 +135,8 @@ impl Observer {
         Self::load_with_clock(flows_most, reading, false)
     }
 
-    /// As [`Observer::load_to_read`], for an observer behind a link's classifier ([`crate::link`]): responses that it cuts are not
-    /// measured while they are cut, as their rates say nothing about the servers.
+    /// As [`Observer::load_to_read`], for an observer behind a link's classifier ([`crate::link`]): responses
+    /// that it cuts are not measured while they are cut, as their rates say nothing about the servers.
     ///
     /// # Errors
     /// As there.
@@ -142,7 +144,8 @@ impl Observer {
         Self::load_with(flows_most, reading, false, true)
     }
 
-    /// As [`Observer::load_to_read`]; `time_is_told` makes the programs read the time from their map, for tests.
+    /// As [`Observer::load_to_read`]; `time_is_told` makes the programs read the time from their map, for
+    /// tests.
     fn load_with_clock(flows_most: u32, reading: Reading, time_is_told: bool) -> Result<Self, LoadError> {
         Self::load_with(flows_most, reading, time_is_told, false)
     }
@@ -192,9 +195,9 @@ impl Observer {
         Ok(observer)
     }
 
-    /// Says whose traffic is looked at, in place of those before: servers by address and port. An unspecified address
-    /// (`0.0.0.0`, `::`) stands for every address of its family. Attempts to connect to one that is no longer watched may
-    /// be counted until the next reading.
+    /// Says whose traffic is looked at, in place of those before: servers by address and port. An unspecified
+    /// address (`0.0.0.0`, `::`) stands for every address of its family. Attempts to connect to one that is
+    /// no longer watched may be counted until the next reading.
     ///
     /// # Errors
     /// When there are too many, or the kernel does not take them.
@@ -206,8 +209,9 @@ impl Observer {
         Ok(self.maps.endpoints.replace(&entries)?)
     }
 
-    /// Puts the observer at an interface of this network namespace, both ways: the one that faces the clients. Its
-    /// queue is read from then on too, also after the attachment was dropped, for as long as the interface is there.
+    /// Puts the observer at an interface of this network namespace, both ways: the one that faces the
+    /// clients. Its queue is read from then on too, also after the attachment was dropped, for as long as the
+    /// interface is there.
     ///
     /// # Errors
     /// When there is no such interface, or it does not take the programs.
@@ -218,9 +222,9 @@ impl Observer {
         Ok(attachment)
     }
 
-    /// From now on connections that begin are counted separately from those that began before. To be called when a plan comes
-    /// into force, best right after [`Observer::read`]: in the interval under way, a response whose last packet came
-    /// before this stays where that put it.
+    /// From now on connections that begin are counted separately from those that began before. To be called
+    /// when a plan comes into force, best right after [`Observer::read`]: in the interval under way, a
+    /// response whose last packet came before this stays where that put it.
     ///
     /// # Errors
     /// When the kernel does not take it.
@@ -229,11 +233,12 @@ impl Observer {
         self.write_watching()
     }
 
-    /// Returns the observations since the last reading, and begins the next interval. Reads some 51 kB for any number of
-    /// flows, in about 20 system calls, and the kernel's list of queues.
+    /// Returns the observations since the last reading, and begins the next interval. Reads some 51 kB for
+    /// any number of flows, in about 20 system calls, and the kernel's list of queues.
     ///
     /// # Errors
-    /// When the kernel does not tell. What was seen in the meantime is then part of the next reading, except for rates.
+    /// When the kernel does not tell. What was seen in the meantime is then part of the next reading, except
+    /// for rates.
     pub fn read(&mut self) -> Result<Observed, LoadError> {
         let rates = self.read_rates()?;
         let mut total = Seen::default();
@@ -286,8 +291,8 @@ impl Observer {
 
     /// Ends the interval and reads its histogram.
     ///
-    /// The other one is cleared only now, a whole interval after it was read: so a packet that was on its way when its
-    /// interval ended does no harm.
+    /// The other one is cleared only now, a whole interval after it was read: so a packet that was on its way
+    /// when its interval ended does no harm.
     fn read_rates(&mut self) -> Result<[RateHistogram; 2], LoadError> {
         let ended = self.watching.interval;
         let indices = |interval: u64| (0..SHARDS).map(move |shard| (interval & 1) as u32 * SHARDS + shard);

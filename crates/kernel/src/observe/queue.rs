@@ -37,7 +37,8 @@ impl Queue {
         self.interface
     }
 
-    /// Counts since the last reading; `None` where the kernel reports nothing, as of an interface that is gone.
+    /// Counts since the last reading; `None` where the kernel reports nothing, as of an interface that is
+    /// gone.
     pub(crate) fn read(&mut self) -> Option<QueueCounts> {
         let total = self.total().ok()??;
         // Another discipline was put in its place, which counts from zero.
@@ -99,8 +100,9 @@ fn counts(attributes: &[u8]) -> Option<QueueCounts> {
     })
 }
 
-/// Packets that one discipline marked, by its own statistics (linux/pkt_sched.h: where in them `ecn_mark` or `marked`
-/// is). Disciplines that keep no such count, or keep it otherwise (CAKE: for each tin), count as none.
+/// Packets that one discipline marked, by its own statistics (linux/pkt_sched.h: where in them `ecn_mark` or
+/// `marked` is). Disciplines that keep no such count, or keep it otherwise (CAKE: for each tin), count as
+/// none.
 fn marks(attributes: &[u8]) -> u64 {
     const AT: [(&str, usize); 4] = [("fq_codel", 12), ("codel", 24), ("red", 12), ("pie", 36)];
     let at = AT.iter().find(|(kind, _)| is_kind(attributes, kind)).map(|(_, at)| *at);

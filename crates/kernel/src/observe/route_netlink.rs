@@ -1,4 +1,5 @@
-//! Questions to the kernel's networking (rtnetlink(7)), as far as the observer has any: queues, filters, interfaces.
+//! Questions to the kernel's networking (rtnetlink(7)), as far as the observer has any: queues, filters,
+//! interfaces.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -72,7 +73,8 @@ impl RouteNetlink {
     }
 }
 
-/// Of a message about traffic control (`struct tcmsg`): the question for everything below `parent` of an interface.
+/// Of a message about traffic control (`struct tcmsg`): the question for everything below `parent` of an
+/// interface.
 pub(super) fn traffic_question(interface: i32, parent: u32) -> [u8; 20] {
     let mut question = [0; 20];
     question[4..8].copy_from_slice(&interface.to_ne_bytes());

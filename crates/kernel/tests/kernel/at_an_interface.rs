@@ -1,4 +1,5 @@
-//! The observer at a real interface: real connections through Linux's TCP on both sides, in separate namespaces.
+//! The observer at a real interface: real connections through Linux's TCP on both sides, in separate
+//! namespaces.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -103,7 +104,8 @@ fn check(observed: &Observed, server: SocketAddr, context: &str) {
     assert_eq!((observed.flows.begun, observed.flows.tracked), (3, 3), "{context}: {observed:?}");
     assert_eq!(observed.rates[0].responses(), 0, "{context}: no plan was ever changed");
     assert_eq!(observed.rates[1].responses(), 3, "{context}");
-    // A response of 300 kB within the second reads as at most what 10 ms make of it, and at least that per second.
+    // A response of 300 kB within the second reads as at most what 10 ms make of it, and at least that per
+    // second.
     for bucket in observed.rates[1].buckets() {
         assert!((290_000..=31_000_000).contains(&bucket.middle()), "{context}: {bucket:?}");
     }

@@ -1,8 +1,9 @@
 //! KEDA's external scaler: how many replicas a policy wants, for clusters where KEDA owns replicas.
 //!
-//! The metric is the number of replicas itself with a target of 1 for each replica, so that the autoscaler that KEDA makes sets exactly that number.
-//! A ScaledObject names its policy by `policy` in the trigger's metadata; the policy is in the ScaledObject's namespace. Where nothing is known yet
-//! the answer is `UNAVAILABLE`, and the autoscaler keeps what there is.
+//! The metric is the number of replicas itself with a target of 1 for each replica, so that the autoscaler
+//! that KEDA makes sets exactly that number. A ScaledObject names its policy by `policy` in the trigger's
+//! metadata; the policy is in the ScaledObject's namespace. Where nothing is known yet the answer is
+//! `UNAVAILABLE`, and the autoscaler keeps what there is.
 
 pub mod messages;
 

@@ -1,10 +1,11 @@
 //! Election of the leading gateway: the holder of the Lease. The rule is in `lease`; this module decides when
 //! the API server is asked.
 //!
-//! The holder writes the Lease four times within its duration, and nothing else: some two writes a second, for any number of gateways and of reports.
-//! The others watch it, and read and write it once its end has come, after a random delay each. A gateway stands only while its Service has it, because
-//! the others find the leader there. It says until when it leads; the gateway looks at that before each answer, so one whose writes are refused, or not
-//! answered, has stopped before another may begin.
+//! The holder writes the Lease four times within its duration, and nothing else: some two writes a second,
+//! for any number of gateways and of reports. The others watch it, and read and write it once its end has
+//! come, after a random delay each. A gateway stands only while its Service has it, because the others find
+//! the leader there. It says until when it leads; the gateway looks at that before each answer, so one whose
+//! writes are refused, or not answered, has stopped before another may begin.
 
 use super::watches::{LONGEST_WAIT, Members, Seen};
 use crate::back_off::BackOff;

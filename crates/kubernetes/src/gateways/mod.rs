@@ -1,4 +1,5 @@
-//! Gateways that are the pods of a Service share the limit of what is behind them (docs/several-gateways.md): this carries their messages.
+//! Gateways that are the pods of a Service share the limit of what is behind them (docs/several-gateways.md):
+//! this carries their messages.
 //!
 //! | what | by |
 //! |---|---|
@@ -6,8 +7,9 @@
 //! | who leads | a Lease (`election`), the API server's only writes |
 //! | reports and shares | a stream of gRPC from each gateway to the one that leads (`stream`, `reporting`) |
 //!
-//! The content of reports, and the division of a limit, are the gateway's: it has the other end of a [`ClusterLink`]. Everything here is on a separate thread,
-//! so that an API server that is slow holds up no plan.
+//! The content of reports, and the division of a limit, are the gateway's: it has the other end of a
+//! [`ClusterLink`]. Everything here is on a separate thread, so that an API server that is slow holds up no
+//! plan.
 
 mod election;
 mod reporting;
@@ -48,8 +50,8 @@ pub struct GatewaysSettings {
 /// Takes part from now on, on its own thread, until the gateway drops its end.
 ///
 /// # Errors
-/// [`KubernetesError`] when there is no client for the API server, no thread, or the port for reports is taken. An API server that does not
-/// answer is no error: it is tried again.
+/// [`KubernetesError`] when there is no client for the API server, no thread, or the port for reports is
+/// taken. An API server that does not answer is no error: it is tried again.
 pub fn join_gateways(settings: GatewaysSettings) -> Result<ClusterLink, KubernetesError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(KubernetesError::Io)?;

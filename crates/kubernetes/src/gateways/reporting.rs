@@ -1,7 +1,8 @@
 //! Carries a gateway's reports to the one that leads, and the answers back.
 //!
-//! The leader is the holder of the Lease, if the Service has an endpoint for it: a gateway reports nowhere else. The next report is sent after the answer to the last
-//! one, and has what was measured meanwhile. After a failure another connection is tried, ever later, or when the Lease has changed.
+//! The leader is the holder of the Lease, if the Service has an endpoint for it: a gateway reports nowhere
+//! else. The next report is sent after the answer to the last one, and has what was measured meanwhile. After
+//! a failure another connection is tried, ever later, or when the Lease has changed.
 
 use super::stream::ReportStream;
 use super::watches::{Members, Seen};
@@ -19,10 +20,12 @@ const LONGEST_WAIT: Duration = Duration::from_millis(800);
 /// Between two words that there is no leader.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// Separator in the name of a holder of the Lease, `ADDRESS_RANDOM`: holders at one address differ in the second part.
+/// Separator in the name of a holder of the Lease, `ADDRESS_RANDOM`: holders at one address differ in the
+/// second part.
 const SEPARATOR: char = '_';
 
-/// As what a gateway stands in the Lease: where it takes reports, and a number drawn at its start, because one that restarts is another one.
+/// As what a gateway stands in the Lease: where it takes reports, and a number drawn at its start, because
+/// one that restarts is another one.
 pub(super) fn identity(own: SocketAddr) -> String {
     format!("{own}{SEPARATOR}{:016x}", random_u64())
 }

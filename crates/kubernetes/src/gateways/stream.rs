@@ -1,7 +1,8 @@
-//! The stream of gRPC between a gateway and the one that leads: sealed messages both ways, an answer to each report. Bytes in, bytes out: what they
-//! say, and who sealed them, is the gateway's to judge.
+//! The stream of gRPC between a gateway and the one that leads: sealed messages both ways, an answer to each
+//! report. Bytes in, bytes out: what they say, and who sealed them, is the gateway's to judge.
 //!
-//! Bounds: [`GATEWAYS`] connections, two streams of each, [`CLUSTER_MESSAGE_BYTES`] a message, and ten seconds without a report.
+//! Bounds: [`GATEWAYS`] connections, two streams of each, [`CLUSTER_MESSAGE_BYTES`] a message, and ten
+//! seconds without a report.
 
 use flashweir_core::Duration;
 use flashweir_core::limits::{CLUSTER_MESSAGE_BYTES, GATEWAYS};
@@ -206,7 +207,8 @@ impl ReportStream {
         }
     }
 
-    /// Sends a sealed report; the sealed answer. Not to be asked again after an error, or when the future was dropped.
+    /// Sends a sealed report; the sealed answer. Not to be asked again after an error, or when the future was
+    /// dropped.
     ///
     /// # Errors
     /// [`ReportError`]: there is none.
@@ -241,7 +243,8 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tonic::Code;
 
-    /// A leader that answers with the report, reversed; it refuses an empty one, and does not lead for one that says so.
+    /// A leader that answers with the report, reversed; it refuses an empty one, and does not lead for one
+    /// that says so.
     async fn leader() -> (SocketAddr, impl Future<Output = ()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let address = listener.local_addr().expect("an address");

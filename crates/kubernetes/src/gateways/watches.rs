@@ -1,5 +1,5 @@
-//! Objects that gateways watch at the API server: the EndpointSlices of their Service, which say who is one of them, and the Lease, which says who leads. While
-//! the API server is gone the last state stays in use.
+//! Objects that gateways watch at the API server: the EndpointSlices of their Service, which say who is one
+//! of them, and the Lease, which says who leads. While the API server is gone the last state stays in use.
 
 use crate::back_off::BackOff;
 use crate::cluster::{ApiErrorText, endpoint_slices, lease_record, leases, of_service};
@@ -20,7 +20,8 @@ use std::pin::pin;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-/// The longest wait between two tries to reach the API server: gateways may be without a leader for this time after it is back.
+/// The longest wait between two tries to reach the API server: gateways may be without a leader for this time
+/// after it is back.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
 /// Gateways that the Service has, ready or not; none before the first answer.

@@ -19,7 +19,8 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any counts, also impossible ones (ages that fall, completions of what never began), give a limit and a finite stretch.
+    /// Any counts, also impossible ones (ages that fall, completions of what never began), give a limit and a
+    /// finite stretch.
     #[test]
     fn any_input_gives_a_limit(
         ticks in prop::collection::vec((rows(), 0.0..1e4_f64, any::<bool>(), 0.0..9.0_f64, 1e-3..10.0_f64), 1..40),

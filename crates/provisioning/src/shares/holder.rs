@@ -33,14 +33,15 @@ pub struct ShareHolder {
 }
 
 impl ShareHolder {
-    /// Without a share: it admits nothing until the first broadcast that has one for it, so that joining is no jump.
+    /// Without a share: it admits nothing until the first broadcast that has one for it, so that joining is
+    /// no jump.
     #[must_use]
     pub fn new(gateway: u64) -> Self {
         Self { gateway, epoch: Epoch::default(), share: 0.0, equal: 0.0, heard: None }
     }
 
-    /// Takes a broadcast. False, and nothing changed, if it is not newer than the last one: a leader that lost its lease, or
-    /// a message that was overtaken. O(log gateways).
+    /// Takes a broadcast. False, and nothing changed, if it is not newer than the last one: a leader that
+    /// lost its lease, or a message that was overtaken. O(log gateways).
     pub fn apply(&mut self, now: Instant, broadcast: &ShareBroadcast) -> bool {
         if broadcast.epoch <= self.epoch {
             return false;

@@ -8,17 +8,22 @@ use flashweir_core::{Duration, Instant};
 
 /// A gateway that is silent for this long has left: thirty reports.
 pub const MEMBER_SILENCE: Duration = Duration::from_secs(3);
-/// A new leader listens for this long before its first broadcast, so that it knows who uses what: five reports.
+/// A new leader listens for this long before its first broadcast, so that it knows who uses what: five
+/// reports.
 pub const SETTLING: Duration = Duration::from_millis(500);
-/// Weights of what was known before each report. The slow mean decides, so that shares do not move with chance: a slot that moves is idle for
-/// a report and a broadcast. Where the fast mean is far from it, clients have moved, and the slow mean begins again from there.
+/// Weights of what was known before each report. The slow mean decides, so that shares do not move with
+/// chance: a slot that moves is idle for a report and a broadcast. Where the fast mean is far from it,
+/// clients have moved, and the slow mean begins again from there.
 const MEMORY: Smoothing = Smoothing { fast: 0.7, slow: 0.97 };
-/// The fast mean is far from the slow one from this factor on, either way, and at least this many requests a report.
+/// The fast mean is far from the slow one from this factor on, either way, and at least this many requests a
+/// report.
 const MOVED_FACTOR: f64 = 1.6;
 const MOVED_MIN: f64 = 3.0;
-/// Requests admitted per report below which a gateway's own ratio of requests in flight to admitted ones is noise.
+/// Requests admitted per report below which a gateway's own ratio of requests in flight to admitted ones is
+/// noise.
 const ADMITTED_MIN: f64 = 0.5;
-/// Broadcasts that may be on their way to a gateway at once; beyond it the oldest two count as one, with the larger share.
+/// Broadcasts that may be on their way to a gateway at once; beyond it the oldest two count as one, with the
+/// larger share.
 const UNACKNOWLEDGED: usize = 16;
 
 /// A report that is not counted.
@@ -167,7 +172,8 @@ impl ShareLeader {
         Ok(())
     }
 
-    /// Requests that each gateway would have in flight if it refused nothing. One that admits next to nothing is like the others.
+    /// Requests that each gateway would have in flight if it refused nothing. One that admits next to nothing
+    /// is like the others.
     fn demands(&self) -> Vec<f64> {
         let sum = |of: fn(&Member) -> f64| self.members.values().map(of).sum::<f64>();
         let admitted = sum(|member| member.admitted.slow);
@@ -180,7 +186,8 @@ impl ShareLeader {
         self.members.values().map(demand).collect()
     }
 
-    /// The next broadcast; none while it settles, and while no gateway reports. O(gateways), ten times a second.
+    /// The next broadcast; none while it settles, and while no gateway reports. O(gateways), ten times a
+    /// second.
     pub fn broadcast(&mut self, now: Instant) -> Option<ShareBroadcast> {
         self.members.retain(|_, member| now.saturating_since(member.heard) <= MEMBER_SILENCE);
         if self.members.is_empty() || now.saturating_since(self.began) < SETTLING {
@@ -190,7 +197,8 @@ impl ShareLeader {
         let demands = self.demands();
         let wanted = water_filling(self.limit, &demands);
         let used: f64 = self.members.values().map(Member::used_max).sum();
-        // The part of the limit that no gateway may be using; a share that shrinks adds to it only when acknowledged.
+        // The part of the limit that no gateway may be using; a share that shrinks adds to it only when
+        // acknowledged.
         let free = (self.limit - used).max(0.0);
         let growth: f64 = self
             .members

@@ -1,4 +1,5 @@
-//! One service in one gateway that shares its limit: what is reported, and which part of the leader's plan is carried out.
+//! One service in one gateway that shares its limit: what is reported, and which part of the leader's plan is
+//! carried out.
 
 use super::{Epoch, ServiceBroadcast, ServiceReport, ShareHolder, ShareReport, SlotGate};
 use alloc::sync::Arc;
@@ -7,8 +8,9 @@ use alloc::vec::Vec;
 use flashweir_admission::sentry::{BatchTest, ClassPlan, Decide, Explanation, Long, Plan, Sample};
 use flashweir_core::{Duration, Instant, Rate};
 
-/// A gateway that starts admits one request at a time until it has heard of a share, for at most this long: a leader answers the first report
-/// after [`SETTLING`](super::SETTLING) at the latest. Afterwards it acts by its own plan, as if it were alone: it stays up.
+/// A gateway that starts admits one request at a time until it has heard of a share, for at most this long: a
+/// leader answers the first report after [`SETTLING`](super::SETTLING) at the latest. Afterwards it acts by
+/// its own plan, as if it were alone: it stays up.
 pub const JOIN_WAIT: Duration = Duration::from_secs(2);
 
 /// By which plan a gateway acts.
@@ -134,8 +136,9 @@ impl ServiceMember {
         }
     }
 
-    /// Takes a broadcast; false, and nothing changed, if it is not newer than the last one. One of a leader that has not heard of this
-    /// gateway yet has no share for it, and is no reason to admit nothing: the gateway goes on as before.
+    /// Takes a broadcast; false, and nothing changed, if it is not newer than the last one. One of a leader
+    /// that has not heard of this gateway yet has no share for it, and is no reason to admit nothing: the
+    /// gateway goes on as before.
     pub fn apply(&mut self, now: Instant, broadcast: &ServiceBroadcast) -> bool {
         let is_new = self.holder.apply(now, &broadcast.shares);
         let has_share = broadcast.shares.share_of(self.gateway).is_some();
@@ -148,8 +151,9 @@ impl ServiceMember {
         is_new
     }
 
-    /// The plan to carry out: this gateway's part of the leader's, or of `own` while it has heard of none. `in_flight` is the number of its
-    /// requests at the origin now. Call it for each plan `own`; the result has that plan's number.
+    /// The plan to carry out: this gateway's part of the leader's, or of `own` while it has heard of none.
+    /// `in_flight` is the number of its requests at the origin now. Call it for each plan `own`; the result
+    /// has that plan's number.
     pub fn plan(&mut self, now: Instant, own: &Plan, in_flight: u32) -> Plan {
         let Some(last) = &self.last else {
             let limit = if self.standing(now) == Standing::Joining { 1 } else { own.limit };

@@ -1,7 +1,8 @@
 //! One limit on requests in flight over many gateways: the limit is shared, not multiplied.
 //!
-//! Gateways report ten times a second what they were offered, what they admitted and what is in flight; one of them, the leader, divides
-//! the limit and broadcasts the shares under an epoch. A shell elects the leader and carries the messages (in process, a lease of Kubernetes, NATS).
+//! Gateways report ten times a second what they were offered, what they admitted and what is in flight; one
+//! of them, the leader, divides the limit and broadcasts the shares under an epoch. A shell elects the leader
+//! and carries the messages (in process, a lease of Kubernetes, NATS).
 //!
 //! | part | what |
 //! |---|---|
@@ -12,16 +13,19 @@
 //! | [`ServiceLeader`] | a limit that is learned: one planner for what all gateways measure |
 //! | [`ServiceMember`] | a gateway's part of that planner's plan |
 //!
-//! **Never more than the limit in use.** A gateway uses its old share until a broadcast reaches it. So the leader counts for each gateway the
-//! largest share that it may still be using: the one that its reports acknowledge, and every one sent since. A share grows only by what the others
-//! have acknowledged to have given up. Broadcasts may be lost, late or in any order: the sum over all gateways that report stays within
+//! **Never more than the limit in use.** A gateway uses its old share until a broadcast reaches it. So the
+//! leader counts for each gateway the largest share that it may still be using: the one that its reports
+//! acknowledge, and every one sent since. A share grows only by what the others have acknowledged to have
+//! given up. Broadcasts may be lost, late or in any order: the sum over all gateways that report stays within
 //! the limit.
 //!
-//! **Demand** of a gateway is what it would have in flight if it refused nothing: in flight · offered / admitted, each smoothed.
+//! **Demand** of a gateway is what it would have in flight if it refused nothing: in flight · offered /
+//! admitted, each smoothed.
 //!
-//! **Silence.** A gateway that is not heard for [`MEMBER_SILENCE`] has its share given to the others. It keeps it for [`HOLD`] all the same, because to
-//! it the leader is silent, and then approaches limit / last known number of gateways over [`DECAY`]. So one gateway that is cut off admits too
-//! much by its last share, or by an equal one if that is larger; and all gateways together, without any leader, end at the limit.
+//! **Silence.** A gateway that is not heard for [`MEMBER_SILENCE`] has its share given to the others. It
+//! keeps it for [`HOLD`] all the same, because to it the leader is silent, and then approaches limit / last
+//! known number of gateways over [`DECAY`]. So one gateway that is cut off admits too much by its last share,
+//! or by an equal one if that is larger; and all gateways together, without any leader, end at the limit.
 
 mod holder;
 mod leader;
@@ -74,7 +78,8 @@ pub struct ShareBroadcast {
     pub limit: f64,
     /// Number of gateways that share it, where not all of them get each other's share.
     pub gateways: u32,
-    /// Gateways and their shares, by ascending gateway. One that is not in it was not heard, and is as good as without a leader.
+    /// Gateways and their shares, by ascending gateway. One that is not in it was not heard, and is as good
+    /// as without a leader.
     pub shares: Vec<(u64, f64)>,
 }
 

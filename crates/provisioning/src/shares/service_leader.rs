@@ -1,12 +1,14 @@
 //! One service's limit, learned and divided by the leader.
 //!
-//! **What it decides:** the plan of the whole service, and each gateway's share of its limit. **From:** what all gateways measured. One
-//! planner for all gateways is the same thing as one planner for all workers of a gateway: each gateway is a gate. So several gateways admit what
-//! one would. (A planner in each gateway would see the origin slow down by what the others send, and take that for its own doing.)
+//! **What it decides:** the plan of the whole service, and each gateway's share of its limit. **From:** what
+//! all gateways measured. One planner for all gateways is the same thing as one planner for all workers of a
+//! gateway: each gateway is a gate. So several gateways admit what one would. (A planner in each gateway
+//! would see the origin slow down by what the others send, and take that for its own doing.)
 //!
-//! **Rounds.** Gateways report at their own moments, each covering the time since its last report. A round takes one report of each, and ends
-//! when all are there, or after [`ROUND_MAX`] without those that are late; their counts are in the next one. So every moment of each
-//! gateway is counted once, and clocks of gateways are never compared.
+//! **Rounds.** Gateways report at their own moments, each covering the time since its last report. A round
+//! takes one report of each, and ends when all are there, or after [`ROUND_MAX`] without those that are late;
+//! their counts are in the next one. So every moment of each gateway is counted once, and clocks of gateways
+//! are never compared.
 //!
 //! **A new leader** listens for [`SETTLING`], and goes on from the newest plan that any report names.
 //!
@@ -21,7 +23,8 @@ use flashweir_core::{Duration, Instant};
 
 /// A round waits for late reports until it has lasted for this: two reports of ten a second.
 pub const ROUND_MAX: Duration = Duration::from_millis(200);
-/// A round lasts at least this long, so that a gateway that reports too often does not make the planner decide by less than it asks for.
+/// A round lasts at least this long, so that a gateway that reports too often does not make the planner
+/// decide by less than it asks for.
 const ROUND_MIN: Duration = Duration::from_millis(50);
 
 /// Report of one gateway on one service.

@@ -1,8 +1,9 @@
 //! A share of slots that is no whole number.
 //!
-//! A hundred slots over sixteen gateways are six and a quarter each. Rounded down, sixteen slots of the limit stay idle, and a gateway with less
-//! than one never admits; rounded up, the limit is exceeded. So the share is kept as a mean: the gate accounts for the slot-seconds by which less
-//! than the share was in flight, and admits one request more than the whole part while it has some. At no time more than the share rounded up.
+//! A hundred slots over sixteen gateways are six and a quarter each. Rounded down, sixteen slots of the limit
+//! stay idle, and a gateway with less than one never admits; rounded up, the limit is exceeded. So the share
+//! is kept as a mean: the gate accounts for the slot-seconds by which less than the share was in flight, and
+//! admits one request more than the whole part while it has some. At no time more than the share rounded up.
 //! **Cost** O(1), 24 bytes.
 
 use flashweir_core::Instant;
@@ -21,8 +22,8 @@ pub struct SlotGate {
 }
 
 impl SlotGate {
-    /// Accounts for the time since the last call, in which `in_flight` requests were in flight. To be called before every change of
-    /// that number and of the share.
+    /// Accounts for the time since the last call, in which `in_flight` requests were in flight. To be called
+    /// before every change of that number and of the share.
     pub fn account(&mut self, now: Instant, in_flight: u32, share: f64) {
         let seconds = now.saturating_since(self.accounted).as_secs_f64();
         self.accounted = self.accounted.max(now);

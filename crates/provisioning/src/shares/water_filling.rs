@@ -2,14 +2,16 @@
 
 use alloc::vec::Vec;
 
-/// The part of the limit that is divided equally, at any demand: a gateway that was idle admits its first requests at once.
+/// The part of the limit that is divided equally, at any demand: a gateway that was idle admits its first
+/// requests at once.
 const EQUAL_PART: f64 = 0.02;
 
 /// Divides `limit` by demand; undefined and negative demands count as none. O(n).
 ///
-/// Where the demand exceeds the limit each gateway gets the same part of its demand, so that a request has the same chance at every
-/// gateway: a client's gateway is an accident. (To fill all gateways to the same level would favour clients of a gateway that has few.) Where it
-/// does not, each gets its demand, and what is left is divided equally: water fills the rest of the vessel.
+/// Where the demand exceeds the limit each gateway gets the same part of its demand, so that a request has
+/// the same chance at every gateway: a client's gateway is an accident. (To fill all gateways to the same
+/// level would favour clients of a gateway that has few.) Where it does not, each gets its demand, and what
+/// is left is divided equally: water fills the rest of the vessel.
 ///
 /// ```
 /// use flashweir_provisioning::shares::water_filling;
@@ -25,7 +27,8 @@ pub fn water_filling(limit: f64, demands: &[f64]) -> Vec<f64> {
     if total <= limit {
         return demands().map(|demand| demand + (limit - total) / count).collect();
     }
-    // Near the limit, what is left for all to share fades in: a demand that passes the limit makes no share jump.
+    // Near the limit, what is left for all to share fades in: a demand that passes the limit makes no share
+    // jump.
     let equal = limit * EQUAL_PART * ((total - limit) / (limit * EQUAL_PART)).min(1.0);
     demands().map(|demand| equal / count + (limit - equal) * demand / total).collect()
 }

@@ -133,8 +133,8 @@ proptest! {
         }
     }
 
-    /// A lone application with a pool that is large enough: it gets what it needs, gives nothing back while requests are refused, and
-    /// relaxes no target while servers are free.
+    /// A lone application with a pool that is large enough: it gets what it needs, gives nothing back while
+    /// requests are refused, and relaxes no target while servers are free.
     #[test]
     fn a_lone_application_gets_what_it_needs(intervals in intervals(1)) {
         const POOL: u32 = 100_000;
@@ -214,8 +214,9 @@ fn three_gateways_plan_as_one() {
 }
 
 /// Goal: servers that are kept only for what has passed go to the application that refuses requests, and of those that keep some the one gives
-/// them up whose servers earn least. Method: two applications whose crowds have ended, the cheaper one first, and a third that needs three servers more
-/// than are free. Once all of the last minute's demand counted, and the first application in the file kept its servers.
+/// them up whose servers earn least. Method: two applications whose crowds have ended, the cheaper one first,
+/// and a third that needs three servers more than are free. Once all of the last minute's demand counted, and
+/// the first application in the file kept its servers.
 #[test]
 fn servers_of_passed_demand_go_where_requests_are_refused() {
     let applications: Vec<_> = [1.0, 5.0, 3.0].map(of_worth).to_vec();
@@ -268,7 +269,8 @@ fn servers_are_given_back_one_window_after_demand_has_fallen() {
 }
 
 /// Goal: demand that has passed orders nothing. Method: the cheaper of two applications has too few servers throughout its crowd, because the dearer one needs
-/// them; both crowds end at once. Once the level of the last minute ordered servers for the cheaper crowd after it had left.
+/// them; both crowds end at once. Once the level of the last minute ordered servers for the cheaper crowd
+/// after it had left.
 #[test]
 fn demand_that_has_passed_orders_no_servers() {
     let policy = Policy::new(10, vec![of_worth(5.0), of_worth(1.0)]);

@@ -6,14 +6,15 @@
 //! pass 3   over the hosts of the document, normalised to a sum of one
 //! ```
 //!
-//! Source: Rabinovich, Xiao and Aggarwal, *Computing on the edge* (WCW 2004), as described by Esser, §2.3. That the weight falls
-//! linearly is our reading of "depending on where the load falls between LW and HW". The formula of pass 2 is not in the sources at
-//! hand, so it is left out.
+//! Source: Rabinovich, Xiao and Aggarwal, *Computing on the edge* (WCW 2004), as described by Esser, §2.3.
+//! That the weight falls linearly is our reading of "depending on where the load falls between LW and HW".
+//! The formula of pass 2 is not in the sources at hand, so it is left out.
 //!
-//! **The fault.** The reports are stale when they are used: a change of the weights by δ moves the next report by
-//! −G·δ with G = l*/(HW − l*), l* the fair load. G > 1 between max(LW, HW/2) and HW, and the load moves back and forth between
-//! the servers at full scale. The interval of the reports is not in G: faster reports only move it faster.
-//! `memory` is the weakest repair: stable only for `1 − memory < 2/(1 + G)`, which depends on the load.
+//! **The fault.** The reports are stale when they are used: a change of the weights by δ moves the next
+//! report by −G·δ with G = l*/(HW − l*), l* the fair load. G > 1 between max(LW, HW/2) and HW, and the load
+//! moves back and forth between the servers at full scale. The interval of the reports is not in G: faster
+//! reports only move it faster. `memory` is the weakest repair: stable only for `1 − memory < 2/(1 + G)`,
+//! which depends on the load.
 
 use super::ServerLoad;
 use super::draw::{WEIGHT_ONE, weight_of};

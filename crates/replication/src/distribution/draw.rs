@@ -4,8 +4,8 @@ use super::Candidates;
 use crate::servers::ServerIndex;
 use flashweir_core::Rng;
 
-/// A weight of one. Shares are at most 100 times their unit of 2^10, so a weight times a share stays below 2^39 and a sum over
-/// [`REPLICA_SERVERS`](flashweir_core::limits::REPLICA_SERVERS) below 2^47.
+/// A weight of one. Shares are at most 100 times their unit of 2^10, so a weight times a share stays below
+/// 2^39 and a sum over [`REPLICA_SERVERS`](flashweir_core::limits::REPLICA_SERVERS) below 2^47.
 pub(super) const WEIGHT_ONE: u32 = 1 << 20;
 
 /// A weight from 0 to 1 as an integer; above zero it stays above.

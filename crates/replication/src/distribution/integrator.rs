@@ -4,9 +4,10 @@
 //! w ← max(w·e^(−κ·(load − mean)/HW), 0.02), normalised
 //! ```
 //!
-//! Why this and not ACDN's weights: those replace the weight by a function of the load, with a gain of l*/(HW − l*) that grows
-//! without bound towards HW; here the weight keeps its value where the loads are equal. Stable for κ·l*/HW < 1 with a report one
-//! interval old; with κ = 0.6 that holds for any load up to 1.6·HW. Cold start: equal weights. Cost: `update` O(servers).
+//! Why this and not ACDN's weights: those replace the weight by a function of the load, with a gain of l*/(HW
+//! − l*) that grows without bound towards HW; here the weight keeps its value where the loads are equal.
+//! Stable for κ·l*/HW < 1 with a report one interval old; with κ = 0.6 that holds for any load up to 1.6·HW.
+//! Cold start: equal weights. Cost: `update` O(servers).
 
 use super::ServerLoad;
 use super::draw::{WEIGHT_ONE, weight_of};
@@ -58,7 +59,8 @@ impl Integrator {
         for &place in &places {
             self.values[place] *= count as f64 / sum;
         }
-        // Weights that are drawn are at most one; a mean of one fits with room for all servers but one at the floor.
+        // Weights that are drawn are at most one; a mean of one fits with room for all servers but one at the
+        // floor.
         let scale = self.values.iter().copied().fold(1.0, f64::max);
         for (weight, (value, load)) in self.weights.iter_mut().zip(self.values.iter().zip(loads)) {
             *weight = weight_of(value / scale * load.weight.min(100.0) / 100.0);
@@ -75,7 +77,8 @@ mod tests {
     use super::*;
 
     /// Goal: a deviation of the weights shrinks in each round and never changes its sign, at a fair load of 250 of 300. Method: the
-    /// loop itself, reports an interval old; one uneven report first, for which the weights were not the reason.
+    /// loop itself, reports an interval old; one uneven report first, for which the weights were not the
+    /// reason.
     #[test]
     fn loads_become_even_without_overshoot() {
         let watermarks = Watermarks { high_rps: 300.0, low_rps: 200.0 };

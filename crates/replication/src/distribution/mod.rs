@@ -8,8 +8,9 @@
 //! | [`TwoChoices`] (default) | this redirector's own recent choices | follows each choice |
 //! | [`BoundedLoad`] | the same, and the document's hash | follows each choice |
 //!
-//! The first three are updated by [`Distribution::update`] once for each round of reports; all five are asked for each request.
-//! A choice allocates nothing and reads no clock: `shares` says which servers are usable ([`ServerTable`](crate::servers)).
+//! The first three are updated by [`Distribution::update`] once for each round of reports; all five are asked
+//! for each request. A choice allocates nothing and reads no clock: `shares` says which servers are usable
+//! ([`ServerTable`](crate::servers)).
 
 mod acdn;
 mod bounded_load;
@@ -34,7 +35,8 @@ use flashweir_core::{Duration, Instant, Rng};
 /// A policy, as settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
-    /// ACDN as published; with `memory` > 0 the new weights are averaged with the old ones, `w ← memory·w + (1 − memory)·new`.
+    /// ACDN as published; with `memory` > 0 the new weights are averaged with the old ones, `w ← memory·w +
+    /// (1 − memory)·new`.
     Acdn {
         /// The weight of the old weights, from 0 (as published) to below 1.
         memory: f64,
@@ -55,8 +57,8 @@ pub enum Policy {
     },
 }
 
-/// The age at which a choice counts 1/e in the counters: shorter than the interval of any report, longer than the gaps between
-/// the requests of a redirector that is worth balancing.
+/// The age at which a choice counts 1/e in the counters: shorter than the interval of any report, longer than
+/// the gaps between the requests of a redirector that is worth balancing.
 pub const COUNTER_TAU: Duration = Duration::from_secs(1);
 
 /// Load of a server when weights are updated.
@@ -113,8 +115,9 @@ impl Distribution {
         }
     }
 
-    /// Updates the weights; `flexible_rps` is the load of documents with more than one host. Call it when every usable server
-    /// has reported, not for each report: the integrator would take one deviation for several. O(servers · log servers).
+    /// Updates the weights; `flexible_rps` is the load of documents with more than one host. Call it when
+    /// every usable server has reported, not for each report: the integrator would take one deviation for
+    /// several. O(servers · log servers).
     pub fn update(&mut self, loads: &[ServerLoad], flexible_rps: f64) {
         match &mut self.rule {
             Rule::Acdn(rule) => rule.update(loads),
@@ -124,8 +127,8 @@ impl Distribution {
         }
     }
 
-    /// One of `hosts` whose share is above zero, or none. The choice is counted. No allocation; O(1) for two choices (O(hosts)
-    /// where one of the two is out), O(hosts) for the others.
+    /// One of `hosts` whose share is above zero, or none. The choice is counted. No allocation; O(1) for two
+    /// choices (O(hosts) where one of the two is out), O(hosts) for the others.
     pub fn choose(
         &mut self,
         now: Instant,
@@ -146,7 +149,8 @@ impl Distribution {
         Some(chosen)
     }
 
-    /// The probability of each host under a policy with fixed weights; none for those that follow each choice.
+    /// The probability of each host under a policy with fixed weights; none for those that follow each
+    /// choice.
     pub fn probabilities<'a>(
         &'a self,
         hosts: &'a [ServerIndex],
@@ -168,10 +172,11 @@ impl Distribution {
         self.counters.rate_rps(now, usize::from(server))
     }
 
-    /// `server` got a copy of a document whose other hosts are `hosts`: it starts at the level of the least loaded of them.
+    /// `server` got a copy of a document whose other hosts are `hosts`: it starts at the level of the least
+    /// loaded of them.
     ///
-    /// A newcomer at zero would get every request until it has as many as the others: another herd, for `τ·ln 2` and at the
-    /// full rate of the crowd. At their level it gets its part from the first request on.
+    /// A newcomer at zero would get every request until it has as many as the others: another herd, for `τ·ln
+    /// 2` and at the full rate of the crowd. At their level it gets its part from the first request on.
     pub fn enter(&mut self, server: ServerIndex, hosts: &[ServerIndex], shares: &[u32]) {
         let candidates = Candidates { hosts, shares };
         let others = candidates.usable().filter(|&(other, _)| other != server);

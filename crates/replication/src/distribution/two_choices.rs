@@ -4,13 +4,14 @@
 //! draw two hosts; take the one with the lower q/share,    q = Σ e^(−age/1 s) of this redirector's choices
 //! ```
 //!
-//! Why this: there is no stale report in it, so there is no herd at any load, and it needs no report at all. Two choices keep the most loaded
-//! server within O(log log n) of the mean (Mitzenmacher 2001). Several redirectors need not know each other: each spreads its
-//! own part of the documents evenly, and a sum of even parts is even. Load that they cannot see (of documents that only one
-//! server hosts, elsewhere) is left to placement and, slowly, to learned weights.
+//! Why this: there is no stale report in it, so there is no herd at any load, and it needs no report at all.
+//! Two choices keep the most loaded server within O(log log n) of the mean (Mitzenmacher 2001). Several
+//! redirectors need not know each other: each spreads its own part of the documents evenly, and a sum of even
+//! parts is even. Load that they cannot see (of documents that only one server hosts, elsewhere) is left to
+//! placement and, slowly, to learned weights.
 //!
-//! Cold start: all counters zero, the first of the two drawn. Failure mode: with unequal shares a server can get at most the part
-//! of draws in which it takes part, 2/n of the requests, at any share.
+//! Cold start: all counters zero, the first of the two drawn. Failure mode: with unequal shares a server can
+//! get at most the part of draws in which it takes part, 2/n of the requests, at any share.
 
 use super::Candidates;
 use crate::servers::ServerIndex;
@@ -60,7 +61,8 @@ impl TwoChoices {
     }
 }
 
-/// Two different numbers below `count`, drawn at random: the second from the rest, counted on from the first. Both are zero below two.
+/// Two different numbers below `count`, drawn at random: the second from the rest, counted on from the first.
+/// Both are zero below two.
 pub(crate) fn two_of(count: u64, rng: &mut Rng) -> (u64, u64) {
     let first = rng.below(count);
     let second = (first + 1 + rng.below(count.saturating_sub(1))) % count.max(1);

@@ -4,10 +4,11 @@
 //! find L with Σ max(0, L·C − base) = flexible;    weight ∝ max(0, L·C − base)
 //! ```
 //!
-//! `base` is the load of the documents that only this server hosts, `flexible` that of the others, both by this redirector's
-//! counts. Dead-beat: with true counts the loads are even after one round. Reported loads are left out on purpose: they contain
-//! what other redirectors send, and k redirectors that each fill the whole gap overfill it k times. (After Dahlin, *Interpreting stale
-//! load information*, 2000, which fills with reported loads.)
+//! `base` is the load of the documents that only this server hosts, `flexible` that of the others, both by
+//! this redirector's counts. Dead-beat: with true counts the loads are even after one round. Reported loads
+//! are left out on purpose: they contain what other redirectors send, and k redirectors that each fill the
+//! whole gap overfill it k times. (After Dahlin, *Interpreting stale load information*, 2000, which fills
+//! with reported loads.)
 
 use super::ServerLoad;
 use super::draw::{WEIGHT_ONE, weight_of};

@@ -7,7 +7,8 @@ use flashweir_core::{Duration, Instant};
 /// ours).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeletionSettings {
-    /// D as a part of LW: a document with less demand for each of its copies loses one; default 0.02 (4/s at LW = 200).
+    /// D as a part of LW: a document with less demand for each of its copies loses one; default 0.02 (4/s at
+    /// LW = 200).
     pub demand_part: f64,
     /// Rounds in a row with so little demand; default 3.
     pub rounds: u32,
@@ -26,8 +27,8 @@ impl Default for DeletionSettings {
 pub struct LowDemand(u32);
 
 impl LowDemand {
-    /// Takes a round's demand for a document with `hosts` hosts and says whether it may lose the copy that was made at `created`.
-    /// Never the last one.
+    /// Takes a round's demand for a document with `hosts` hosts and says whether it may lose the copy that
+    /// was made at `created`. Never the last one.
     pub fn update(
         &mut self,
         now: Instant,

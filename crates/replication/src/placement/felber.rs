@@ -5,12 +5,13 @@
 //!                      COPYING ──ia > T_S──► NORMAL  (not in the thesis; without it a copying site never calms down)
 //! ```
 //!
-//! Felber, Kaldewey and Weiss (SRDS 2004), as described by Esser §2.4. `ia` is the mean inter-arrival time; as published a moving average for
-//! each arrival. That average is biased by bursts, and it stands still when arrivals stop. Here it is the inverse of a
-//! decayed rate, which falls with time: [`Felber::phase_at`] sees an end of arrivals without an arrival.
+//! Felber, Kaldewey and Weiss (SRDS 2004), as described by Esser §2.4. `ia` is the mean inter-arrival time;
+//! as published a moving average for each arrival. That average is biased by bursts, and it stands still when
+//! arrivals stop. Here it is the inverse of a decayed rate, which falls with time: [`Felber::phase_at`] sees
+//! an end of arrivals without an arrival.
 //!
-//! The values of the thresholds are not in the sources; the defaults are those of HW = 300/s: copy at 80 % of it, redirect at it, stop
-//! at a third.
+//! The values of the thresholds are not in the sources; the defaults are those of HW = 300/s: copy at 80 % of
+//! it, redirect at it, stop at a third.
 
 use crate::SettingsError;
 use flashweir_core::measure::DecayedCounters;
@@ -54,7 +55,8 @@ pub struct Felber {
 }
 
 impl Felber {
-    /// In the normal phase; `tau` is the memory of the rate (1 s: [`COUNTER_TAU`](crate::distribution::COUNTER_TAU)).
+    /// In the normal phase; `tau` is the memory of the rate (1 s:
+    /// [`COUNTER_TAU`](crate::distribution::COUNTER_TAU)).
     ///
     /// # Errors
     /// [`SettingsError`] unless service > copy > redirect > 0.

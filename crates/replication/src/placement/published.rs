@@ -6,12 +6,14 @@
 //!     add a copy there;  pred −= rate/2;  the table: source −= rate/2, target += rate/2
 //! ```
 //!
-//! Esser §4.1 and §4.2.4: half of a document's requests is the crude estimate of a copy's relief. Whether the table is corrected is not in
-//! the text; with it the settled experiments of the thesis settle and the unstable ones do not, so it is.
+//! Esser §4.1 and §4.2.4: half of a document's requests is the crude estimate of a copy's relief. Whether the
+//! table is corrected is not in the text; with it the settled experiments of the thesis settle and the
+//! unstable ones do not, so it is.
 //!
-//! **The faults.** The goal is an absolute load, LW, not an even one: at 400 requests/s and LW = 100 half of *all* documents goes to one
-//! server. Popularity is looked at document by document, so a long tail never moves; and nothing moves at all below HW, however
-//! uneven the loads are. The rule that a target accepts only up to LW ([`Acceptance::BelowLow`]) ends the movement and leaves the loads uneven.
+//! **The faults.** The goal is an absolute load, LW, not an even one: at 400 requests/s and LW = 100 half of
+//! *all* documents goes to one server. Popularity is looked at document by document, so a long tail never
+//! moves; and nothing moves at all below HW, however uneven the loads are. The rule that a target accepts
+//! only up to LW ([`Acceptance::BelowLow`]) ends the movement and leaves the loads uneven.
 
 use super::Watermarks;
 
@@ -50,9 +52,9 @@ impl PublishedRule {
 /// The part of a document's requests that a copy takes over, as published.
 pub const RELIEF: f64 = 0.5;
 
-/// Asks for a copy of each document in turn until the predicted load of the source is at LW; gives the copies made and the predicted
-/// load. `documents` are those of one report, key and requests per second, sorted here by decreasing rate; `ask` asks the
-/// document's redirector and says whether it made a copy. O(n · log n).
+/// Asks for a copy of each document in turn until the predicted load of the source is at LW; gives the copies
+/// made and the predicted load. `documents` are those of one report, key and requests per second, sorted here
+/// by decreasing rate; `ask` asks the document's redirector and says whether it made a copy. O(n · log n).
 pub fn offload(
     load_rps: f64,
     documents: &mut [(u64, f64)],

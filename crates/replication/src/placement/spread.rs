@@ -12,11 +12,11 @@
 //! * The relief of a copy is what the router can move, not half: the router has no fixed split, it follows the loads.
 //! * A prefix sum decides, so a tail of small documents moves in bulk as one large document does.
 //!
-//! The factor on documents with one host is room for the router: they are what it cannot move, and with exactly the fair part
-//! of them on one server each fluctuation would stay there.
+//! The factor on documents with one host is room for the router: they are what it cannot move, and with
+//! exactly the fair part of them on one server each fluctuation would stay there.
 //!
-//! Nothing is decided by a threshold of popularity, so a least popularity for a copy (R_create = 3·D, 12 requests/s) has no place
-//! here: it would leave the tail where it is.
+//! Nothing is decided by a threshold of popularity, so a least popularity for a copy (R_create = 3·D, 12
+//! requests/s) has no place here: it would leave the tail where it is.
 
 use super::Watermarks;
 use crate::distribution::fill;
@@ -57,9 +57,9 @@ pub struct NewCopy {
     pub moved_rps: f64,
 }
 
-/// The most even loads that a router can make with these copies, documents with few hosts first; rates of documents with
-/// one host are multiplied by `exclusive_factor`. Also the part of each document's rate at each of its hosts, in the order of
-/// `documents`. O(documents · hosts · log hosts).
+/// The most even loads that a router can make with these copies, documents with few hosts first; rates of
+/// documents with one host are multiplied by `exclusive_factor`. Also the part of each document's rate at
+/// each of its hosts, in the order of `documents`. O(documents · hosts · log hosts).
 #[must_use]
 pub fn achievable_loads(
     documents: &[DocumentLoad<'_>],
@@ -83,11 +83,12 @@ pub fn achievable_loads(
     (loads, parts)
 }
 
-/// The copies to make, most `copies_max`. `weights` are zero for servers that are out; `room_rps` is how much load each may
-/// still get before 0.9·HW, by the reports.
+/// The copies to make, most `copies_max`. `weights` are zero for servers that are out; `room_rps` is how much
+/// load each may still get before 0.9·HW, by the reports.
 ///
-/// Room for the router comes first: documents with one host count more than they are. Where that needs no copy, the loads that the
-/// router can make have to be even as they are: with three servers and more, documents with two hosts may keep them from it.
+/// Room for the router comes first: documents with one host count more than they are. Where that needs no
+/// copy, the loads that the router can make have to be even as they are: with three servers and more,
+/// documents with two hosts may keep them from it.
 #[must_use]
 pub fn spread(
     documents: &[DocumentLoad<'_>],
@@ -100,7 +101,8 @@ pub fn spread(
     if copies.is_empty() { counted(1.0) } else { copies }
 }
 
-/// The same with documents with one host counted `exclusive_factor` times. Sources are taken in the order of their excess.
+/// The same with documents with one host counted `exclusive_factor` times. Sources are taken in the order of
+/// their excess.
 fn spread_counted(
     documents: &[DocumentLoad<'_>],
     weights: &[f64],
@@ -150,7 +152,8 @@ impl Plan<'_> {
         self.loads[server] - self.fair * self.weights[server]
     }
 
-    /// Moves up to `available_rps` of a document from the source to servers that have room, least loaded first.
+    /// Moves up to `available_rps` of a document from the source to servers that have room, least loaded
+    /// first.
     fn pour(&mut self, document: &DocumentLoad<'_>, source: usize, available_rps: f64) {
         // Parts of documents with one host are counted larger than they are.
         let counted = if document.hosts.len() == 1 { self.exclusive_factor } else { 1.0 };

@@ -2,11 +2,12 @@
 
 use crate::SettingsError;
 
-/// The load at which a server counts as overloaded, and that below which it no longer does; requests per second of a server of
-/// weight one.
+/// The load at which a server counts as overloaded, and that below which it no longer does; requests per
+/// second of a server of weight one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Watermarks {
-    /// HW in Esser §2.2: default 300, of a server that saturates at 350 (§4.2.2). Higher: overload is found later.
+    /// HW in Esser §2.2: default 300, of a server that saturates at 350 (§4.2.2). Higher: overload is found
+    /// later.
     pub high_rps: f64,
     /// LW: default 200. Nearer to HW: more changes of state; lower: the published offload moves more.
     pub low_rps: f64,

@@ -145,7 +145,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
-    /// There is always a candidate; judgements leave half of the servers; shares are positive; ejections and returns add up.
+    /// There is always a candidate; judgements leave half of the servers; shares are positive; ejections and
+    /// returns add up.
     #[test]
     fn judgements_are_bounded_and_somebody_is_always_asked(
         steps in proptest::collection::vec(step(), 1..300), servers in 1usize..5,

@@ -8,32 +8,37 @@
 //! outlier      it fails or is silent while the other servers answer   its time is over
 //! ```
 //!
-//! *Unreachable* and *sick* are facts, found again a few times a second, so any number of servers may be out for them. *Reset* and *outlier*
-//! are judgements: at most [`EjectionSettings::part_max`] of the servers are out for them, and never the last usable one. They last
-//! [`EjectionSettings::first`], doubled for each further one, because nothing but requests can show that they are over.
+//! *Unreachable* and *sick* are facts, found again a few times a second, so any number of servers may be out
+//! for them. *Reset* and *outlier* are judgements: at most [`EjectionSettings::part_max`] of the servers are
+//! out for them, and never the last usable one. They last [`EjectionSettings::first`], doubled for each
+//! further one, because nothing but requests can show that they are over.
 //!
-//! *Flapping.* Every ejection within [`FORGIVEN_AFTER`] of the last return makes the next return harder: probes must pass without a break for
-//! [`HOLD_FIRST`], doubled each time. The first return waits for nothing, so a server that was restarted is used with its first
-//! passed probe. Where no other server is usable, nothing is waited for either.
+//! *Flapping.* Every ejection within [`FORGIVEN_AFTER`] of the last return makes the next return harder:
+//! probes must pass without a break for [`HOLD_FIRST`], doubled each time. The first return waits for
+//! nothing, so a server that was restarted is used with its first passed probe. Where no other server is
+//! usable, nothing is waited for either.
 //!
-//! After a return the first failure ejects again (a trial), unless it is of the client whose request failed last.
+//! After a return the first failure ejects again (a trial), unless it is of the client whose request failed
+//! last.
 //!
-//! Resets that follow requests of one client count once a second: for any requests of that client, another one's failures are needed, or a
-//! second for each, to show that the fault is the server's.
+//! Resets that follow requests of one client count once a second: for any requests of that client, another
+//! one's failures are needed, or a second for each, to show that the fault is the server's.
 //!
 //! Cost: a few comparisons for each call; 100 bytes a server.
 
 use crate::SettingsError;
 use flashweir_core::{Duration, Instant};
 
-/// Further failures of one client's requests within this time say nothing new: a client of a server that resets everything causes some a second, too.
+/// Further failures of one client's requests within this time say nothing new: a client of a server that
+/// resets everything causes some a second, too.
 const SAME_CLIENT_INTERVAL: Duration = Duration::from_secs(1);
 /// Ejections are counted together until a server has been in service for this long.
 pub const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 /// Time for which probes must pass before the second return in a row; longer than the up-time of a server
 /// that restarts several times a second.
 pub const HOLD_FIRST: Duration = Duration::from_millis(500);
-/// Failed connections of probes in a row that make a server unreachable: a single one may be a full backlog or a lost packet.
+/// Failed connections of probes in a row that make a server unreachable: a single one may be a full backlog
+/// or a lost packet.
 const FAILED_CONNECTS_MAX: u32 = 2;
 /// Keeps shifts in range.
 const DOUBLINGS_MAX: u32 = 16;
@@ -43,13 +48,15 @@ const DOUBLINGS_MAX: u32 = 16;
 pub struct EjectionSettings {
     /// Failures in a row that eject; 1 or more, default 5. Lower: one burst of errors costs a server.
     pub failures: u32,
-    /// Wrong answers to probes in a row that eject; 1 or more, default 3. Lower: a busy server counts as sick.
+    /// Wrong answers to probes in a row that eject; 1 or more, default 3. Lower: a busy server counts as
+    /// sick.
     pub failed_probes: u32,
     /// Length of the first ejection for resets and outliers, default 10 s; each further one twice as long.
     pub first: Duration,
     /// The longest of those, and the longest time for which probes must pass, default 300 s.
     pub longest: Duration,
-    /// The part of all servers that may be out for resets and as outliers, 0 to 1, default 0.5: where most of them fail, the fault is elsewhere.
+    /// The part of all servers that may be out for resets and as outliers, 0 to 1, default 0.5: where most of
+    /// them fail, the fault is elsewhere.
     pub part_max: f64,
 }
 
@@ -155,7 +162,8 @@ impl Room {
 
 /// State of a server: left out or not, and the cause.
 ///
-/// A fast error makes a server look idle, and a policy that prefers idle servers sends it everything; this is the guard.
+/// A fast error makes a server look idle, and a policy that prefers idle servers sends it everything; this is
+/// the guard.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ejection {
     /// Failures of requests in a row.
@@ -181,8 +189,9 @@ struct Out {
 }
 
 impl Ejection {
-    /// A request failed; `client` is whose it was, none where no request had part in it.
-    /// While left out, failures change nothing: requests sent before the ejection still end. Returns why the server is left out from now on.
+    /// A request failed; `client` is whose it was, none where no request had part in it. While left out,
+    /// failures change nothing: requests sent before the ejection still end. Returns why the server is left
+    /// out from now on.
     pub fn failed(
         &mut self,
         now: Instant,

@@ -8,8 +8,8 @@ use crate::SettingsError;
 pub struct LearningSettings {
     /// From what.
     pub source: LearningSource,
-    /// κ: how much of a deviation from the mean is corrected in each round; 0.01 to 1. Above 1 the loop can overshoot in one
-    /// round (docs/algorithms/replication.md).
+    /// κ: how much of a deviation from the mean is corrected in each round; 0.01 to 1. Above 1 the loop can
+    /// overshoot in one round (docs/algorithms/replication.md).
     pub gain: f64,
     /// Largest correction, as a factor up and down; 1 to 10. Beyond it the configured weights are wrong.
     pub factor_max: f64,
@@ -18,11 +18,13 @@ pub struct LearningSettings {
 /// Part of a report that says that a server has too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LearningSource {
-    /// Requests per second over its weight: corrects what a redirector does not see, such as the load from the others.
+    /// Requests per second over its weight: corrects what a redirector does not see, such as the load from
+    /// the others.
     Load,
     /// The mean response time: corrects weights that are wrong, or a server that shares its machine.
     ResponseTime,
-    /// Utilisation: corrects what requests in flight do not show, such as other work on a server's machine. Below a tenth on average nothing is learned.
+    /// Utilisation: corrects what requests in flight do not show, such as other work on a server's machine.
+    /// Below a tenth on average nothing is learned.
     Utilisation,
 }
 

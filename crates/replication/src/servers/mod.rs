@@ -1,7 +1,9 @@
-//! The servers that may have copies: what they report, whether they are usable, and how much of the load each should get.
+//! The servers that may have copies: what they report, whether they are usable, and how much of the load each
+//! should get.
 //!
-//! A [`ServerTable`] is updated slowly (a report, a failure, a refresh a few times a second) and read for each request: the result
-//! is one integer for each server, its *share*, which a choice reads without arithmetic on time.
+//! A [`ServerTable`] is updated slowly (a report, a failure, a refresh a few times a second) and read for
+//! each request: the result is one integer for each server, its *share*, which a choice reads without
+//! arithmetic on time.
 //!
 //! ```text
 //! share = weight · slow start · learned weight      in 1/1024; 0: out (silent for three reports, or ejected)
@@ -102,7 +104,8 @@ impl ServerTable {
         Ok(Self { settings, servers: Vec::new(), shares: Vec::new() })
     }
 
-    /// A server of `weight` (1: the server for which watermarks are stated). `is_fresh`: its share grows over the slow start.
+    /// A server of `weight` (1: the server for which watermarks are stated). `is_fresh`: its share grows over
+    /// the slow start.
     ///
     /// # Errors
     /// [`SettingsError`] for a weight outside 0.01 to 100, and beyond [`REPLICA_SERVERS`].
@@ -139,7 +142,8 @@ impl ServerTable {
         self.servers.is_empty()
     }
 
-    /// Takes a report; one from an unknown server, or with a load that is no rate, is ignored. A server that was silent starts slowly.
+    /// Takes a report; one from an unknown server, or with a load that is no rate, is ignored. A server that
+    /// was silent starts slowly.
     pub fn report(&mut self, now: Instant, server: ServerIndex, report: ServerReport) {
         if !(report.load_rps.is_finite() && report.load_rps >= 0.0) {
             return;
@@ -177,7 +181,8 @@ impl ServerTable {
         }
     }
 
-    /// Learns weights from the last reports of all usable servers; call it once for each round of reports. O(servers).
+    /// Learns weights from the last reports of all usable servers; call it once for each round of reports.
+    /// O(servers).
     pub fn learn(&mut self, now: Instant) {
         let Some(settings) = self.settings.learning else { return };
         let usable: Vec<usize> = (0..self.len()).filter(|&index| self.is_usable(now, index as u16)).collect();
@@ -197,7 +202,8 @@ impl ServerTable {
         self.refresh(now);
     }
 
-    /// Computes the shares; call it a few times a second, so that silence, ejection and slow start take effect. O(servers).
+    /// Computes the shares; call it a few times a second, so that silence, ejection and slow start take
+    /// effect. O(servers).
     pub fn refresh(&mut self, now: Instant) {
         for index in 0..self.servers.len() {
             let server = &self.servers[index];
@@ -217,7 +223,8 @@ impl ServerTable {
         &self.shares
     }
 
-    /// Requests per second of the last report, corrected by what was placed since. Zero for an unknown server.
+    /// Requests per second of the last report, corrected by what was placed since. Zero for an unknown
+    /// server.
     #[must_use]
     pub fn load_rps(&self, server: ServerIndex) -> f64 {
         self.servers.get(usize::from(server)).map_or(0.0, |it| it.report.load_rps)

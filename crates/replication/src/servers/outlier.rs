@@ -5,13 +5,14 @@
 //! silence:  no answer while the others gave 10 each, with at least 3 requests waiting all along
 //! ```
 //!
-//! Why a comparison: a service that is overloaded or broken as a whole fails on all servers, and leaving some out would make it worse. A
-//! request goes to a server by load, not by client, so a client whose requests fail fails on all of them alike.
+//! Why a comparison: a service that is overloaded or broken as a whole fails on all servers, and leaving some
+//! out would make it worse. A request goes to a server by load, not by client, so a client whose requests
+//! fail fails on all of them alike.
 //!
-//! *Errors* are answers with a status that speaks of the server (500, 502, 503, 504) and answers that did not come in time; both sums
-//! decay by [`DECAY`] at each evaluation. *Silence*: a server that gets its part of the requests answers 10 by chance not once in
-//! e¹⁰ = 22,000 times. Three waiting requests because a balancer by load sends a server with one long request nothing else while
-//! the others are idle.
+//! *Errors* are answers with a status that speaks of the server (500, 502, 503, 504) and answers that did not
+//! come in time; both sums decay by [`DECAY`] at each evaluation. *Silence*: a server that gets its part of
+//! the requests answers 10 by chance not once in e¹⁰ = 22,000 times. Three waiting requests because a
+//! balancer by load sends a server with one long request nothing else while the others are idle.
 //!
 //! Zero samples, or one server: no server is an outlier. Cost: O(servers) for each evaluation.
 

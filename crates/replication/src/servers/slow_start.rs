@@ -2,13 +2,15 @@
 
 use flashweir_core::Duration;
 
-/// The least part: with nothing, a server would never warm up; a tenth of the load of one server is what a cold cache serves.
+/// The least part: with nothing, a server would never warm up; a tenth of the load of one server is what a
+/// cold cache serves.
 const PART_MIN: f64 = 0.1;
 
-/// Grows in proportion to the server's age from a tenth to one at the end of `window`; one where there is no window.
+/// Grows in proportion to the server's age from a tenth to one at the end of `window`; one where there is no
+/// window.
 ///
-/// A server with cold caches serves each request slowly at first. A policy that sends requests to the least loaded server sends
-/// all of them there, so the share is limited from outside.
+/// A server with cold caches serves each request slowly at first. A policy that sends requests to the least
+/// loaded server sends all of them there, so the share is limited from outside.
 ///
 /// ```
 /// use flashweir_core::Duration;

@@ -55,7 +55,8 @@ fn redirector(policy: Policy, servers: u16, learning: bool) -> Redirector {
     redirector
 }
 
-/// Every document has a host, each host once, the probabilities of its hosts sum to one if any of them is usable.
+/// Every document has a host, each host once, the probabilities of its hosts sum to one if any of them is
+/// usable.
 fn check_documents(redirector: &Redirector) -> Result<(), TestCaseError> {
     for place in 0..redirector.documents().len() {
         let hosts = redirector.documents().hosts(place);
@@ -133,8 +134,8 @@ proptest! {
         }
     }
 
-    /// The k-th redirector takes about 1/k of the documents, and only it gets any. 20,000 documents: the bound of 1.25/k is five
-    /// standard deviations from 1/k at k = 50.
+    /// The k-th redirector takes about 1/k of the documents, and only it gets any. 20,000 documents: the
+    /// bound of 1.25/k is five standard deviations from 1/k at k = 50.
     #[test]
     fn a_new_redirector_moves_its_part_of_the_documents(names in vec(any::<u64>(), 2..50), salt: u64) {
         let mut names = names;
@@ -180,7 +181,8 @@ proptest! {
         }
     }
 
-    /// ACDN's, the integrator's and water-filling's probabilities are a distribution over the usable hosts for any loads.
+    /// ACDN's, the integrator's and water-filling's probabilities are a distribution over the usable hosts
+    /// for any loads.
     #[test]
     fn probabilities_sum_to_one(
         loads in vec((0.0f64..2_000.0, 0.0f64..500.0, 0.01f64..100.0), 1..30), policy in 0usize..3, flexible in 0.0f64..3_000.0,
@@ -206,7 +208,8 @@ proptest! {
         prop_assert!(probabilities.iter().zip(&shares).all(|(it, &share)| *it >= 0.0 && (share > 0 || *it == 0.0)));
     }
 
-    /// No server is far above its part: (1 + ε) of the mean and the rounding of one request, over the last second.
+    /// No server is far above its part: (1 + ε) of the mean and the rounding of one request, over the last
+    /// second.
     #[test]
     fn bounded_loads_stay_bounded(
         documents in vec(0u64..50, 500..1_500), servers in 2u16..12, seed: u64,

@@ -7,8 +7,8 @@ use flashweir_core::Instant;
 use flashweir_core::limits::LINK_FLOWS_LISTED;
 use flashweir_kernel::link::{LinkCounts, LinkReading};
 
-/// The longest queue that is computed at ingress, in time of the link: far beyond any target, so that the price has all it
-/// needs to rise, and no flood is paid for long after its end.
+/// The longest queue that is computed at ingress, in time of the link: far beyond any target, so that the
+/// price has all it needs to rise, and no flood is paid for long after its end.
 const COMPUTED_QUEUE_S_MAX: f64 = 1.0;
 
 /// Rates, shares and the price of one link.

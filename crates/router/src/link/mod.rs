@@ -1,7 +1,8 @@
-//! A link that is divided fairly: reads the classifier in the kernel four times a second, decides, and writes what follows.
+//! A link that is divided fairly: reads the classifier in the kernel four times a second, decides, and writes
+//! what follows.
 //!
-//! If the kernel does not hand over its counts or does not take orders the router ends, and the classifier with it. Three seconds
-//! after the last order it lets everything pass by itself.
+//! If the kernel does not hand over its counts or does not take orders the router ends, and the classifier
+//! with it. Three seconds after the last order it lets everything pass by itself.
 
 mod control;
 mod report;
@@ -18,7 +19,8 @@ use flashweir_kernel::link::{FlowKey, LinkAttachment, LinkClassifier, LinkCounts
 use flashweir_telemetry::Happening;
 use std::sync::Arc;
 
-/// Time between two readings: short beside the second over which rates are averaged, and some 200 µs of work each.
+/// Time between two readings: short beside the second over which rates are averaged, and some 200 µs of work
+/// each.
 const PERIOD: Duration = Duration::from_millis(250);
 
 /// The classifier of one link and what drives it. Dropping it leaves the link as it was.

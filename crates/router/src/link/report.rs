@@ -1,5 +1,5 @@
-//! Reports on a link: to scrapers without any flow, to operators with the hashes of those that are cut. An address is in
-//! neither; the hash's key is drawn at start, so nothing can be looked up by it.
+//! Reports on a link: to scrapers without any flow, to operators with the hashes of those that are cut. An
+//! address is in neither; the hash's key is drawn at start, so nothing can be looked up by it.
 
 use super::control::LinkDecision;
 use flashweir_config::Link;

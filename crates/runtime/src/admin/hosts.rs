@@ -1,8 +1,9 @@
 //! By which names the admin listener may be asked.
 //!
-//! A page on the web can make its visitor's browser ask any address, and reads the answer if the browser believes that it
-//! comes from the page's own host. For that, the page's owner lets the name of the host lead to this machine (DNS rebinding):
-//! then `Host` has that name. No outsider can own an address, or a name without a dot; other names have to be configured.
+//! A page on the web can make its visitor's browser ask any address, and reads the answer if the browser
+//! believes that it comes from the page's own host. For that, the page's owner lets the name of the host lead
+//! to this machine (DNS rebinding): then `Host` has that name. No outsider can own an address, or a name
+//! without a dot; other names have to be configured.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

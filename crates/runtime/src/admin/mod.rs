@@ -1,9 +1,10 @@
 //! The admin listener: one port, and what its answers have in common.
 //!
-//! It answers under any load and under attack, for an orchestrator kills what does not answer its probes. So every connection
-//! is bounded in time and number ([`places`]), `/healthz` and `/readyz` need no place among the others' requests, and a web
-//! page can neither read through its visitor's browser ([`hosts`]) nor change anything: a browser adds `Origin` to each request of a page
-//! whose method is not safe (Fetch §3.1), and such requests are refused.
+//! It answers under any load and under attack, for an orchestrator kills what does not answer its probes. So
+//! every connection is bounded in time and number ([`places`]), `/healthz` and `/readyz` need no place among
+//! the others' requests, and a web page can neither read through its visitor's browser ([`hosts`]) nor change
+//! anything: a browser adds `Origin` to each request of a page whose method is not safe (Fetch §3.1), and
+//! such requests are refused.
 
 mod hosts;
 mod places;
@@ -29,8 +30,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
-/// Time for the head of a request to come, and for a kept connection to stay without one. A scraper that comes less often
-/// connects again.
+/// Time for the head of a request to come, and for a kept connection to stay without one. A scraper that
+/// comes less often connects again.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for an answer to be made and sent: a connection that does not read holds a place no longer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -66,8 +67,8 @@ impl AdminListener {
         self.listener.local_addr()
     }
 
-    /// Answers by these routes, and `/healthz` by itself, until the future is dropped. `hosts` are names it may be asked for
-    /// by, besides addresses and names without a dot.
+    /// Answers by these routes, and `/healthz` by itself, until the future is dropped. `hosts` are names it
+    /// may be asked for by, besides addresses and names without a dot.
     pub async fn serve(self, routes: Router, hosts: Vec<String>) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
@@ -131,7 +132,8 @@ fn is_host_known(fields: &HeaderMap, hosts: &[String]) -> bool {
     fields.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(|host| is_known(host, hosts)))
 }
 
-/// All metrics, not to be cached: OpenMetrics for a client whose `Accept` names it, as a Prometheus server's does, else Prometheus text.
+/// All metrics, not to be cached: OpenMetrics for a client whose `Accept` names it, as a Prometheus server's
+/// does, else Prometheus text.
 #[must_use]
 pub fn metrics_response(telemetry: &Telemetry, request: &HeaderMap) -> Response {
     let is_named = |value: &HeaderValue| {
@@ -156,7 +158,8 @@ mod tests {
     use std::io::Write as _;
     use tokio::io::AsyncReadExt as _;
 
-    /// The client's bytes have arrived before the listener looks, so that time moves only while both sides wait.
+    /// The client's bytes have arrived before the listener looks, so that time moves only while both sides
+    /// wait.
     #[test]
     fn half_a_head_and_silence_are_waited_for_as_long_as_a_head_may_take() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();

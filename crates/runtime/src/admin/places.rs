@@ -6,7 +6,8 @@
 //! | asks for `/healthz` or `/readyz` | the same | (its answer is sent at once) |
 //! | asks for anything else, until the answer is sent | [`ADMIN_CONNECTIONS`](limits::ADMIN_CONNECTIONS) | the answer is 503 |
 //!
-//! So neither half requests nor slow readers keep a probe out: a client that asks right after connecting is answered.
+//! So neither half requests nor slow readers keep a probe out: a client that asks right after connecting is
+//! answered.
 
 use axum::Error;
 use axum::body::{Body, Bytes};

@@ -1,4 +1,5 @@
-//! The interfaces that a gate stands before: taken at the start, looked after, and let go of or left to the next process.
+//! The interfaces that a gate stands before: taken at the start, looked after, and let go of or left to the
+//! next process.
 
 use super::hook;
 use flashweir_config::Kernel;
@@ -9,8 +10,9 @@ use flashweir_telemetry::{Happening, Warnings};
 use std::fmt::Display;
 use std::path::PathBuf;
 
-/// Interfaces with a gate before each, and perhaps a companion of it. Dropping this takes the gates away; but as long as
-/// the start may still fail ([`GuardedInterfaces::started`]), those that were found pinned stay as they were.
+/// Interfaces with a gate before each, and perhaps a companion of it. Dropping this takes the gates away; but
+/// as long as the start may still fail ([`GuardedInterfaces::started`]), those that were found pinned stay as
+/// they were.
 #[derive(Debug)]
 pub struct GuardedInterfaces<Companion> {
     interfaces: Vec<Guarded<Companion>>,
@@ -54,8 +56,8 @@ struct Standing {
 }
 
 impl<Companion> GuardedInterfaces<Companion> {
-    /// The interfaces of the configuration, none of them guarded yet. Where gates are to be pinned, this process has
-    /// their directory to itself from now on.
+    /// The interfaces of the configuration, none of them guarded yet. Where gates are to be pinned, this
+    /// process has their directory to itself from now on.
     ///
     /// # Errors
     /// When that cannot be.
@@ -71,7 +73,8 @@ impl<Companion> GuardedInterfaces<Companion> {
         })
     }
 
-    /// Loads the gate; over what the one before knew, where one is pinned. Some 200 ms, most of it the kernel's checks.
+    /// Loads the gate; over what the one before knew, where one is pinned. Some 200 ms, most of it the
+    /// kernel's checks.
     ///
     /// # Errors
     /// As [`KernelGate::load_pinned`].
@@ -123,8 +126,8 @@ impl<Companion> GuardedInterfaces<Companion> {
         self.pins.is_some()
     }
 
-    /// Looks after the interfaces: one that is gone is logged, and guarded again once one of its name is back. A system
-    /// call for each.
+    /// Looks after the interfaces: one that is gone is logged, and guarded again once one of its name is
+    /// back. A system call for each.
     pub fn look_after<E: From<AttachError> + Display>(
         &mut self,
         now: Instant,

@@ -1,4 +1,5 @@
-//! The plan of the process before, in a gate that was taken over: it stays in force while this one has nothing better.
+//! The plan of the process before, in a gate that was taken over: it stays in force while this one has
+//! nothing better.
 
 use flashweir_core::{Duration, Instant};
 use flashweir_kernel::gate::{KernelGate, ServicePlan, Tiers};
@@ -32,8 +33,8 @@ impl Inheritance {
     }
 }
 
-/// Plan in force at each of the services after they were set: the plan that was taken over, as far as it is known
-/// (its ceilings), or one that lets everything in.
+/// Plan in force at each of the services after they were set: the plan that was taken over, as far as it is
+/// known (its ceilings), or one that lets everything in.
 #[must_use]
 pub fn inherited_plans(gate: &KernelGate, services: usize) -> Vec<ServicePlan> {
     let plan = |tiers| ServicePlan { tiers, ..ServicePlan::default() };

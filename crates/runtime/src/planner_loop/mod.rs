@@ -1,24 +1,28 @@
-//! The loop that runs every planner in every shell: gather, observe, plan, publish, watchdog, baseline, recorder.
+//! The loop that runs every planner in every shell: gather, observe, plan, publish, watchdog, baseline,
+//! recorder.
 //!
-//! [`PlannerLoop`] is a value that holds the order of the steps and the decisions of the watchdog. It reads no clock and
-//! does no I/O; its surroundings are an [`Outlet`]. [`run`] is the thin asynchronous part: it waits until a round is due,
-//! asks the gates for samples, awaits them within a bound and has the loops of its [`Station`] evaluated. A station may
-//! hold one loop (NEWS) or one for each service (sentries), which then share one timer. The router, whose samples are read
-//! from maps without waiting, drives its loop from its own select.
+//! [`PlannerLoop`] is a value that holds the order of the steps and the decisions of the watchdog. It reads
+//! no clock and does no I/O; its surroundings are an [`Outlet`]. [`run`] is the thin asynchronous part: it
+//! waits until a round is due, asks the gates for samples, awaits them within a bound and has the loops of
+//! its [`Station`] evaluated. A station may hold one loop (NEWS) or one for each service (sentries), which
+//! then share one timer. The router, whose samples are read from maps without waiting, drives its loop from
+//! its own select.
 //!
-//! **Watchdog.** A planner that panics, needs longer than [`PLAN_TIME_MAX`] for a plan, or gives no new plan although it is
-//! asked ([`ASKS_UNANSWERED_MAX`]) is dropped and built again from its configuration and its last baseline: at once the first
-//! time, with growing delays if it fails again. From the fault on, its last plan decays by the law of
+//! **Watchdog.** A planner that panics, needs longer than [`PLAN_TIME_MAX`] for a plan, or gives no new plan
+//! although it is asked ([`ASKS_UNANSWERED_MAX`]) is dropped and built again from its configuration and its
+//! last baseline: at once the first time, with growing delays if it fails again. From the fault on, its last
+//! plan decays by the law of
 //! [`LimitPlan::decayed`]: the limit doubles each second until nothing is limited. The first plans of the new planner are
-//! held to the decaying limit ([`LimitPlan::held_to`]) until they are as tight by themselves or the old limit is open. A
-//! stall of the thread that runs the loop is seen by another one ([`StallWatch`]), and the plans decay by the same law; the
-//! router needs none, for the kernel opens its gate after three seconds without a sign of life.
+//! held to the decaying limit ([`LimitPlan::held_to`]) until they are as tight by themselves or the old limit
+//! is open. A stall of the thread that runs the loop is seen by another one ([`StallWatch`]), and the plans
+//! decay by the same law; the router needs none, for the kernel opens its gate after three seconds without a
+//! sign of life.
 //!
-//! **Epochs.** Plans are numbered by the loop, each one above the plan in force, for any planner that made it. Gates may
-//! ignore a plan whose number is not larger than that of the plan they follow.
+//! **Epochs.** Plans are numbered by the loop, each one above the plan in force, for any planner that made
+//! it. Gates may ignore a plan whose number is not larger than that of the plan they follow.
 //!
-//! **Clock.** A clock that goes back restarts the planner, whose memory would lie in the future. One that jumps ahead is
-//! reported and harms nothing: spans only become long.
+//! **Clock.** A clock that goes back restarts the planner, whose memory would lie in the future. One that
+//! jumps ahead is reported and harms nothing: spans only become long.
 
 mod run;
 mod slots;
@@ -50,7 +54,8 @@ pub trait Outlet<P: Planner> {
     fn now(&self) -> Instant;
     /// The time between two plans.
     fn interval(&self) -> Duration;
-    /// A planner by the configuration in force, from the last known baseline; `None` where it is switched off.
+    /// A planner by the configuration in force, from the last known baseline; `None` where it is switched
+    /// off.
     fn planner(&mut self) -> Option<P>;
     /// Hands the planner what is not in a sample, right before a plan is due.
     fn prepare(&mut self, _now: Instant, _planner: &mut P) {}
@@ -67,8 +72,8 @@ pub trait Outlet<P: Planner> {
     fn report(&mut self, now: Instant, event: &LoopEvent);
 }
 
-/// Takes what goes into a planner and what comes out, as it happens: the same inputs in a planner built alike give the
-/// same plans.
+/// Takes what goes into a planner and what comes out, as it happens: the same inputs in a planner built alike
+/// give the same plans.
 pub trait Recorder<P: Planner>: Send {
     /// A planner was built; everything before concerns another one.
     fn started(&mut self, now: Instant);
@@ -170,8 +175,8 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         self.started_at
     }
 
-    /// From now on everything that goes in and comes out is recorded. To record all of the present planner, hand over
-    /// [`started_at`](Self::started_at) before its first sample.
+    /// From now on everything that goes in and comes out is recorded. To record all of the present planner,
+    /// hand over [`started_at`](Self::started_at) before its first sample.
     pub fn record_to(&mut self, now: Instant, mut recorder: Box<dyn Recorder<P>>) {
         recorder.started(now);
         self.recorder = Some(recorder);
@@ -217,8 +222,8 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         }
     }
 
-    /// One round: restarts the planner if that is due, asks it, and publishes its plan or one that decays. Calling early is
-    /// harmless.
+    /// One round: restarts the planner if that is due, asks it, and publishes its plan or one that decays.
+    /// Calling early is harmless.
     ///
     /// # Errors
     /// As [`Outlet::publish`].
@@ -310,7 +315,8 @@ impl<P: Planner<Plan: LimitPlan>> PlannerLoop<P> {
         Some(plan)
     }
 
-    /// A plan, made no wider than the limit that still decays. Ends the decay once the planner decides by itself.
+    /// A plan, made no wider than the limit that still decays. Ends the decay once the planner decides by
+    /// itself.
     fn hold(&mut self, now: Instant, plan: P::Plan) -> P::Plan {
         let Some(decay) = &self.decay else { return plan };
         let decaying = decay.plan.decayed(now.saturating_since(decay.from));
@@ -375,7 +381,8 @@ impl<P: Planner> fmt::Debug for PlannerLoop<P> {
     }
 }
 
-/// The result of `work`, or the message of its panic. The state that a panic leaves is to be dropped or replaced.
+/// The result of `work`, or the message of its panic. The state that a panic leaves is to be dropped or
+/// replaced.
 ///
 /// # Errors
 /// The message, where `work` panicked.

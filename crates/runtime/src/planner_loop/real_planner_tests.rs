@@ -54,7 +54,8 @@ impl<P: Planner<Plan: LimitPlan>> Outlet<P> for Surroundings<P> {
     }
 }
 
-/// Seconds at which rounds begin whose clock jumped: hours ahead, back to the start, ahead again, to the end of time.
+/// Seconds at which rounds begin whose clock jumped: hours ahead, back to the start, ahead again, to the end
+/// of time.
 const JUMPS_S: [u64; 5] = [1, 18_000, 2, 90_000, u64::MAX / 1_000_000_000 - 10];
 
 fn news() -> FlashCrowdPlanner {

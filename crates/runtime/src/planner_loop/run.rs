@@ -25,7 +25,8 @@ pub trait Station {
     fn evaluate(&mut self, missing: usize);
 }
 
-/// Runs a station's rounds until the future is dropped. `beat` shows the [`StallWatch`](super::StallWatch) that they go on.
+/// Runs a station's rounds until the future is dropped. `beat` shows the [`StallWatch`](super::StallWatch)
+/// that they go on.
 pub async fn run<S: Station>(mut station: S, beat: Beat) {
     loop {
         let clock = station.clock();

@@ -5,8 +5,8 @@ use flashweir_admission::LimitPlan;
 use flashweir_core::Duration;
 use std::sync::Arc;
 
-/// Replaces the plan in force. The new plan's number is the larger of its number and the successor of the number in force, even if
-/// two threads publish at the same moment.
+/// Replaces the plan in force. The new plan's number is the larger of its number and the successor of the
+/// number in force, even if two threads publish at the same moment.
 pub fn put_in_force<Plan: LimitPlan>(slot: &ArcSwap<Plan>, plan: &Plan) {
     slot.rcu(|current| {
         let mut plan = plan.clone();
@@ -29,7 +29,8 @@ impl<Plan> Default for SlotDecay<Plan> {
 }
 
 impl<Plan: LimitPlan> SlotDecay<Plan> {
-    /// The stall was noticed `age` ago: publishes what the plan in this slot has become by now. Whether it changed.
+    /// The stall was noticed `age` ago: publishes what the plan in this slot has become by now. Whether it
+    /// changed.
     pub fn decay(&mut self, slot: &Arc<ArcSwap<Plan>>, age: Duration) -> bool {
         let known = self.found.iter().find(|(known, _)| Arc::ptr_eq(known, slot));
         let plan = match known {

@@ -1,9 +1,10 @@
 //! Sees from its own thread whether the thread that runs the planners still does.
 //!
-//! Each loop beats after each round, at least once a second. The watch looks once a second and counts its looks since the
-//! last beat: so a process that was stopped as a whole, or a clock that jumps, is not mistaken for a stall. After
-//! [`LOOKS_WITHOUT_BEAT`] looks the plans decay, once a look, by the law of a failed planner; the first plan after the
-//! stall takes their place. A loop that ends by a panic outside its planner is a stall for good.
+//! Each loop beats after each round, at least once a second. The watch looks once a second and counts its
+//! looks since the last beat: so a process that was stopped as a whole, or a clock that jumps, is not
+//! mistaken for a stall. After [`LOOKS_WITHOUT_BEAT`] looks the plans decay, once a look, by the law of a
+//! failed planner; the first plan after the stall takes their place. A loop that ends by a panic outside its
+//! planner is a stall for good.
 
 use crate::clock::Clock;
 use flashweir_core::Duration;
@@ -16,7 +17,8 @@ use std::thread::Builder;
 
 /// Between two looks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Looks without a beat that make a stall: the kernel's gate, too, opens after three seconds without a sign of life.
+/// Looks without a beat that make a stall: the kernel's gate, too, opens after three seconds without a sign
+/// of life.
 const LOOKS_WITHOUT_BEAT: u32 = 3;
 
 /// Counts the rounds of one loop.

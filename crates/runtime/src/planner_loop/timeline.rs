@@ -2,8 +2,8 @@
 
 use flashweir_core::{Duration, Instant};
 
-/// Gap that counts as a jump, in intervals, and at least [`AHEAD_MIN`]: the time between rounds is at most a second or an
-/// interval.
+/// Gap that counts as a jump, in intervals, and at least [`AHEAD_MIN`]: the time between rounds is at most a
+/// second or an interval.
 const AHEAD_INTERVALS: u32 = 10;
 /// See [`AHEAD_INTERVALS`].
 const AHEAD_MIN: Duration = Duration::from_secs(60);
@@ -11,7 +11,8 @@ const AHEAD_MIN: Duration = Duration::from_secs(60);
 /// Jump of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// It is later by this much, where a moment was expected: the process or the machine was stopped, or the clock is wrong.
+    /// It is later by this much, where a moment was expected: the process or the machine was stopped, or the
+    /// clock is wrong.
     Ahead(Duration),
     /// It is earlier than before.
     Back(Duration),

@@ -4,15 +4,18 @@
 use flashweir_core::{Duration, Instant};
 use std::fmt;
 
-/// A plan takes microseconds; one that takes this long is late for every decision, and the next may never come.
+/// A plan takes microseconds; one that takes this long is late for every decision, and the next may never
+/// come.
 pub const PLAN_TIME_MAX: Duration = Duration::from_secs(1);
-/// A planner that is asked this many times, over this many of its intervals, and gives no new plan gives none any more.
+/// A planner that is asked this many times, over this many of its intervals, and gives no new plan gives none
+/// any more.
 pub const ASKS_UNANSWERED_MAX: u32 = 10;
 /// Nor is one silent before this time is over, however short its interval.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// A fault that comes this long after the last one is the first of a new series.
 const SERIES_ENDS_AFTER: Duration = Duration::from_secs(60);
-/// The first restart of a series is immediate, the second waits this long, each further one twice as long as the last.
+/// The first restart of a series is immediate, the second waits this long, each further one twice as long as
+/// the last.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The longest wait for a restart.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(32);
@@ -65,8 +68,8 @@ impl Watchdog {
         self.asks_unanswered = 0;
     }
 
-    /// The planner was asked at `now`, needed `took`, and gave a new plan or not. Whether that is a fault. `interval` is
-    /// the time between two plans of a planner that works.
+    /// The planner was asked at `now`, needed `took`, and gave a new plan or not. Whether that is a fault.
+    /// `interval` is the time between two plans of a planner that works.
     pub(super) fn asked(
         &mut self,
         now: Instant,

@@ -31,16 +31,19 @@ labels! {
         LatencyCells => "latency_cells",
         /// Samples on the way to the planner; the worker keeps accumulating.
         SamplesQueued => "samples_queued",
-        /// Nodes in front that are counted separately, for each service and worker; requests of further ones count with those of all other
-        /// clients.
+        /// Nodes in front that are counted separately, for each service and worker; requests of further ones
+        /// count with those of all other clients.
         FeedbackSenders => "feedback_senders",
         /// Requests that a candidate policy is asked about at once; it is not asked about more.
         CandidateRequests => "candidate_requests",
-        /// Requests that wait for a response that another one fetches; further ones go to the origin by themselves.
+        /// Requests that wait for a response that another one fetches; further ones go to the origin by
+        /// themselves.
         CacheWaiters => "cache_waiters",
-        /// Fetches for others of one document by requests with fields by which its origin may choose; further ones go by themselves.
+        /// Fetches for others of one document by requests with fields by which its origin may choose; further
+        /// ones go by themselves.
         CacheFlights => "cache_flights",
-        /// Documents that a worker of a cluster counts between two samples; requests for further ones are routed and not counted.
+        /// Documents that a worker of a cluster counts between two samples; requests for further ones are
+        /// routed and not counted.
         ReplicationCounted => "replication_counted",
     }
 }

@@ -7,7 +7,8 @@ use crate::counter::{Counter, CounterSet};
 use crate::group::{MetricGroup, Scrape, WorkerGroup, sum};
 use crate::label::labels;
 
-/// Counts of one worker's cache. Each request that it answers is also counted as offered, admitted and completed.
+/// Counts of one worker's cache. Each request that it answers is also counted as offered, admitted and
+/// completed.
 #[derive(Debug, Default)]
 pub struct CacheMetrics {
     /// Requests answered, by how.

@@ -29,8 +29,8 @@ pub struct ClassMetrics {
     pub left: Counter,
     /// Requests refused, by reason (shed).
     pub shed: CounterSet<Reason>,
-    /// Time at the origin that refused requests, and those whose client left, would have taken, microseconds, as
-    /// estimated.
+    /// Time at the origin that refused requests, and those whose client left, would have taken, microseconds,
+    /// as estimated.
     pub unmet_us: Counter,
     /// Requests that shadow mode let in although the sentry would have refused them.
     pub shadow_shed: Counter,

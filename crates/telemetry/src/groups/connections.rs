@@ -85,7 +85,8 @@ labels! {
         TlsTimeout => "tls_timeout",
         /// The client took no byte for `bounds.write_stall_timeout`.
         WriteStall => "write_stall",
-        /// The client took less than 512 bytes a second of a response that was ready, for twice `bounds.write_stall_timeout`.
+        /// The client took less than 512 bytes a second of a response that was ready, for twice
+        /// `bounds.write_stall_timeout`.
         SlowReader => "slow_reader",
         /// The client sent more HTTP/2 frames that carry no work than a connection may (RFC 9113 §10.5).
         FrameFlood => "frame_flood",

@@ -82,7 +82,8 @@ pub struct ImpatienceFigures {
 }
 
 impl ControlMetrics {
-    /// Sources whose new connections are refused now, and how often one was not watched, or not listed, for want of room.
+    /// Sources whose new connections are refused now, and how often one was not watched, or not listed, for
+    /// want of room.
     pub fn publish_impatience(&self, in_force: usize, overflows: u64) {
         self.impatience.in_force.store(in_force, Ordering::Relaxed);
         self.impatience.overflows.store(overflows, Ordering::Relaxed);

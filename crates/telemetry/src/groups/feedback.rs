@@ -17,7 +17,8 @@ pub struct FeedbackFigures {
     pub asked_rps: Option<f64>,
     /// Work that is queued and in service, seconds.
     pub level_s: f64,
-    /// By upstream that was heard of: its place, what it asks for, requests per second, and for how long nothing newer came, seconds.
+    /// By upstream that was heard of: its place, what it asks for, requests per second, and for how long
+    /// nothing newer came, seconds.
     pub upstreams: Vec<(usize, Option<f64>, Option<f64>)>,
 }
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ControlMetrics;
 use crate::group::{MetricGroup, Row, Scrape};
 
-/// Everything of one gate and, behind a router, its observer. Replaced whole by the thread that reads the kernel.
+/// Everything of one gate and, behind a router, its observer. Replaced whole by the thread that reads the
+/// kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelFigures {
     /// Each protected service.

@@ -1,5 +1,5 @@
-//! The components' metrics: a file for each, with what is counted, its labels and how it is exported, and here the one
-//! list of them: where a worker and a control thread count, and which groups each shell exports.
+//! The components' metrics: a file for each, with what is counted, its labels and how it is exported, and
+//! here the one list of them: where a worker and a control thread count, and which groups each shell exports.
 
 mod bounds;
 mod cache;

@@ -33,8 +33,8 @@ pub struct ReplicationFigures {
 }
 
 impl ControlMetrics {
-    /// Publishes the redirector's state: replicas, those of them that get requests, documents it knows, those of them with
-    /// copies, and whether all replicas together are full.
+    /// Publishes the redirector's state: replicas, those of them that get requests, documents it knows, those
+    /// of them with copies, and whether all replicas together are full.
     pub fn publish_replication(
         &self,
         (replicas, usable): (usize, usize),

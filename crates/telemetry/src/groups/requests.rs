@@ -6,8 +6,8 @@ use crate::counter::{Counter, CounterSet};
 use crate::group::{CounterRow, Scrape, WorkerGroup, sum};
 use crate::label::labels;
 
-/// Requests and what became of them: offered = admitted + shed + left + waiting; admitted = completed + failed +
-/// abandoned + in flight. A request whose head is bad is counted as bad and nowhere else.
+/// Requests and what became of them: offered = admitted + shed + left + waiting; admitted = completed +
+/// failed + abandoned + in flight. A request whose head is bad is counted as bad and nowhere else.
 #[derive(Debug, Default)]
 pub struct RequestMetrics {
     /// Well-formed requests that arrived (offered).

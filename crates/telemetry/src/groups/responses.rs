@@ -104,7 +104,8 @@ labels! {
         Cancelled => "cancelled",
         /// A part of a resource (206).
         Partial => "partial",
-        /// The upstream paused longer than a second inside the body, or the client kept it waiting for the request's.
+        /// The upstream paused longer than a second inside the body, or the client kept it waiting for the
+        /// request's.
         Paused => "paused",
         /// An upgraded connection.
         Tunnel => "tunnel",

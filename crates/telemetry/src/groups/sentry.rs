@@ -24,7 +24,8 @@ struct ServiceFigures {
 }
 
 impl ControlMetrics {
-    /// The sentry's plan now in force for a service, counts of its gates, and the counts of its classes since the last plan.
+    /// The sentry's plan now in force for a service, counts of its gates, and the counts of its classes since
+    /// the last plan.
     pub fn publish_sentry<'a>(
         &self,
         service: &str,

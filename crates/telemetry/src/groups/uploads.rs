@@ -4,7 +4,8 @@ use crate::counter::{Counter, CounterSet};
 use crate::group::{Scrape, WorkerGroup, sum};
 use crate::label::labels;
 
-/// Requests' bodies that are waited for: gathered before their request is admitted, or holding an upstream connection.
+/// Requests' bodies that are waited for: gathered before their request is admitted, or holding an upstream
+/// connection.
 #[derive(Debug, Default)]
 pub struct UploadMetrics {
     /// Bodies whose first part was waited for.

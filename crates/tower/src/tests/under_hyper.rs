@@ -28,7 +28,8 @@ const CONNECTIONS: usize = 100;
 const LASTS: Duration = Duration::from_millis(800);
 
 /// Goal: under a real server a crowd is answered, with the page or with a refusal that says when to come again. Method: a hundred
-/// connections that ask at once after each answer, before four workers that wait 20 ms; without the layer each answer takes half a second.
+/// connections that ask at once after each answer, before four workers that wait 20 ms; without the layer
+/// each answer takes half a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_of_connections_is_answered_by_a_real_server() {
     let workers = Arc::new(Semaphore::new(WORKERS));

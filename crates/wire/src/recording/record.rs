@@ -22,7 +22,8 @@ pub struct Record {
 /// Events of planners.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// There is a planner of this name from now on; or, where `goes_on`, there was one before this segment began.
+    /// There is a planner of this name from now on; or, where `goes_on`, there was one before this segment
+    /// began.
     Begin {
         /// The service, or what else the planner is for.
         name: String,
@@ -54,8 +55,8 @@ pub enum Planned {
     Sentry(sentry::Policy),
 }
 
-/// Hash of a plan: plans that differ in any bit have the same one with a chance of 2⁻³². A planner that differs once goes on
-/// differing, and once a second its plan is compared whole.
+/// Hash of a plan: plans that differ in any bit have the same one with a chance of 2⁻³². A planner that
+/// differs once goes on differing, and once a second its plan is compared whole.
 pub(crate) fn fingerprint<P: Field>(plan: &P) -> u32 {
     let mut bytes = Vec::new();
     plan.put(None, &mut bytes);
@@ -70,7 +71,8 @@ pub(crate) fn orders_same(one: &flash_crowd::Plan, other: &flash_crowd::Plan) ->
     one.limit == other.limit && why(one) == why(other)
 }
 
-/// The same for plans of the sentry. Queue timeouts are not compared: they follow the measurements and are no separate order.
+/// The same for plans of the sentry. Queue timeouts are not compared: they follow the measurements and are no
+/// separate order.
 pub(crate) fn sentry_orders_same(one: &sentry::Plan, other: &sentry::Plan) -> bool {
     let limits = |plan: &sentry::Plan| -> Vec<_> {
         plan.classes.iter().map(|class| (class.rank, class.limit, class.admit_share)).collect()

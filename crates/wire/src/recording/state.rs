@@ -28,8 +28,8 @@ struct Last {
     whole_at: Instant,
 }
 
-/// Between whole plans that order the same there are only fingerprints: most of a plan is measurements, which a replay makes
-/// again, and fifty plans a second of the sentry would be half of a recording.
+/// Between whole plans that order the same there are only fingerprints: most of a plan is measurements, which
+/// a replay makes again, and fifty plans a second of the sentry would be half of a recording.
 const WHOLE_PLAN_EVERY: Duration = Duration::from_secs(1);
 
 const BEGIN_FLASH_CROWD: u8 = 0;

@@ -1,7 +1,7 @@
 //! libFuzzer's entry to all targets: `flashweir-fuzz --target=NAME [libFuzzer's options] CORPUS`.
 //!
-//! One program for all targets, because on a small machine linking a dozen instrumented programs takes longer than running
-//! them. libFuzzer ignores options that begin with two hyphens.
+//! One program for all targets, because on a small machine linking a dozen instrumented programs takes longer
+//! than running them. libFuzzer ignores options that begin with two hyphens.
 #![no_main]
 
 use flashweir_fuzz::{TARGETS, Target, target};

@@ -1,5 +1,5 @@
-//! Access logs: every line is accounted for, times never fall, every request has its document; and a log written from what
-//! was read is read as the same requests.
+//! Access logs: every line is accounted for, times never fall, every request has its document; and a log
+//! written from what was read is read as the same requests.
 
 use flashweir_workload::recording::{Document, Format, Methods, Options, Pattern, Recording, Stamps};
 use std::fmt::Write as _;

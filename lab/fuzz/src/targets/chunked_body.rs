@@ -1,5 +1,5 @@
-//! Chunked bodies: what is accepted has the same end and the same content for `httparse`; a body made by the grammar is
-//! always accepted, however it is split.
+//! Chunked bodies: what is accepted has the same end and the same content for `httparse`; a body made by the
+//! grammar is always accepted, however it is split.
 
 use super::LIMITS;
 use crate::reference::chunks;
@@ -32,7 +32,8 @@ fn as_they_come(body: &[u8]) {
             assert_eq!(taken, end, "the body ends elsewhere");
             assert!(content.len() < end);
         }
-        // Refused before its end, or not there yet; a fault in a line that has not ended is none yet for the guard.
+        // Refused before its end, or not there yet; a fault in a line that has not ended is none yet for the
+        // guard.
         None => assert!(!matches!(other, Ok(Some(_))), "a body that ends for the server only: {other:?}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Configuration files: one error of one line that names the file and a line that exists, or a configuration, and the same
-//! one every time.
+//! Configuration files: one error of one line that names the file and a line that exists, or a configuration,
+//! and the same one every time.
 
 use flashweir_config::Config;
 

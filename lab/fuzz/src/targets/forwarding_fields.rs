@@ -1,7 +1,8 @@
-//! Identity of the client: an address that a trusted proxy wrote, or the peer; and a second gateway behind this one finds
-//! the same client in what this one writes.
+//! Identity of the client: an address that a trusted proxy wrote, or the peer; and a second gateway behind
+//! this one finds the same client in what this one writes.
 //!
-//! The first byte says who the peer is. Lines are values of `X-Forwarded-For`, or of `Forwarded` if they hold a `=`.
+//! The first byte says who the peer is. Lines are values of `X-Forwarded-For`, or of `Forwarded` if they hold
+//! a `=`.
 
 use super::LIMITS;
 use crate::reference::{lenient, write_head};

@@ -1,5 +1,5 @@
-//! Frames of HTTP/2 through the server that the gateway runs: the connection ends when its client does, and every head that
-//! comes out of it is judged as `http2_head` judges heads.
+//! Frames of HTTP/2 through the server that the gateway runs: the connection ends when its client does, and
+//! every head that comes out of it is judged as `http2_head` judges heads.
 
 use super::{http2_head, world};
 use bytes::Bytes;

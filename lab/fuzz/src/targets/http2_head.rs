@@ -1,5 +1,5 @@
-//! HTTP/2 heads: what the rules accept, written as HTTP/1.1 for an upstream, is one request with the same fields for the
-//! strict guard and for `httparse`. So no request gets past a rule by changing its version.
+//! HTTP/2 heads: what the rules accept, written as HTTP/1.1 for an upstream, is one request with the same
+//! fields for the strict guard and for `httparse`. So no request gets past a rule by changing its version.
 //!
 //! The first line is method, space and target; each further one is a field's name, a colon and its value.
 

@@ -1,9 +1,9 @@
-//! The differential target: what a client sends, through the server, the rules and the pool of the gateway, to an upstream
-//! that records.
+//! The differential target: what a client sends, through the server, the rules and the pool of the gateway,
+//! to an upstream that records.
 //!
-//! Every request that arrives there is one that the client sent, in order, each once, with the client's body; and strict
-//! reader, `httparse` and hyper read the same requests in the bytes that arrived. The client gets one answer for each
-//! request that its bytes hold.
+//! Every request that arrives there is one that the client sent, in order, each once, with the client's body;
+//! and strict reader, `httparse` and hyper read the same requests in the bytes that arrived. The client gets
+//! one answer for each request that its bytes hold.
 //!
 //! The first byte says where the client's bytes are cut in two.
 
@@ -86,7 +86,8 @@ fn closes(sent: &[Message]) -> bool {
     sent.iter().rev().skip(1).any(asks)
 }
 
-/// Talks to the server until all answers that are to be expected are there, or the server ends the connection.
+/// Talks to the server until all answers that are to be expected are there, or the server ends the
+/// connection.
 async fn exchange(
     way: Way,
     bytes: &[u8],

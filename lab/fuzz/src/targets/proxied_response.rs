@@ -1,8 +1,8 @@
 //! Answers of an upstream, through the pool and the server of the gateway, to a client that reads strictly.
 //!
-//! The client gets one well-formed response for its request, with the body that a strict reader finds in the upstream's
-//! bytes, or an error, or a connection that visibly breaks. Its next request on the same connection gets its own answer:
-//! nothing that the first response leaves behind is taken for it.
+//! The client gets one well-formed response for its request, with the body that a strict reader finds in the
+//! upstream's bytes, or an error, or a connection that visibly breaks. Its next request on the same
+//! connection gets its own answer: nothing that the first response leaves behind is taken for it.
 //!
 //! The first byte chooses the method.
 
@@ -90,7 +90,8 @@ async fn scripted() -> (Way, Script) {
     UPSTREAM.with(|upstream| (**upstream.get_or_init(|| ManuallyDrop::new((way, script)))).clone())
 }
 
-/// Answers `/first` as the script says and `/second` as it should be; without a length an answer ends with the connection.
+/// Answers `/first` as the script says and `/second` as it should be; without a length an answer ends with
+/// the connection.
 async fn play(mut stream: TcpStream, script: Script) {
     let (mut unread, mut buffer) = (Vec::new(), [0; 4_096]);
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {

@@ -1,6 +1,7 @@
 //! Recordings: what is read can be written, and is read again as the same records.
 //!
-//! Bytes are tried as a file, and as the contents of one frame behind a right head: no fuzzer guesses a checksum.
+//! Bytes are tried as a file, and as the contents of one frame behind a right head: no fuzzer guesses a
+//! checksum.
 
 use flashweir_wire::recording::{Head, Record, RecordingError, Segment, Writer};
 

@@ -1,5 +1,5 @@
-//! Requests of HTTP/1.1: the verdict does not depend on how the bytes are split, and what is accepted is read as the same
-//! requests by `httparse`.
+//! Requests of HTTP/1.1: the verdict does not depend on how the bytes are split, and what is accepted is read
+//! as the same requests by `httparse`.
 //!
 //! The first byte says where the bytes are cut in two.
 

@@ -1,5 +1,5 @@
-//! Responses of upstreams: what is passed on has one length, nothing that belongs to the upstream's connection and nothing
-//! in the gateway's name; preparing it twice changes only `Via`.
+//! Responses of upstreams: what is passed on has one length, nothing that belongs to the upstream's
+//! connection and nothing in the gateway's name; preparing it twice changes only `Via`.
 
 use flashweir_http::fields::prepare_response;
 use http::response::Parts;

@@ -1,5 +1,5 @@
-//! `Flashweir-Overload` and load reports of upstreams: what is accepted is written back as the same bytes, a changed tag is
-//! never accepted, and a report that is not in order is counted and nothing else.
+//! `Flashweir-Overload` and load reports of upstreams: what is accepted is written back as the same bytes, a
+//! changed tag is never accepted, and a report that is not in order is counted and nothing else.
 
 use flashweir_feedback::{Field, FieldError, KeyRing, Mac};
 use flashweir_gateway::take_load_report;

@@ -1,8 +1,8 @@
-//! A server, a way to an upstream and an upstream that records, on one thread: the parts of the gateway that read and write
-//! HTTP, with nothing between them that decides who is admitted.
+//! A server, a way to an upstream and an upstream that records, on one thread: the parts of the gateway that
+//! read and write HTTP, with nothing between them that decides who is admitted.
 //!
-//! The upstream's connections live on from input to input, as they do in a gateway: what one request leaves behind on a
-//! connection would meet the next.
+//! The upstream's connections live on from input to input, as they do in a gateway: what one request leaves
+//! behind on a connection would meet the next.
 
 use bytes::Bytes;
 use flashweir_core::Rng;

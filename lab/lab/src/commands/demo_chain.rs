@@ -4,11 +4,13 @@ use crate::demo::chain::{self, Options};
 use flashweir_command::numbers::within;
 use std::path::PathBuf;
 
-/// Send the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's feedback to the sidecar.
+/// Send the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's
+/// feedback to the sidecar.
 ///
-/// Starts an origin that does real work, a gateway before it and a sidecar (`flashweir egress`) before that. In the first visit of the
-/// crowd the gateway refuses what is too much; in the second it asks the sidecar for less (docs/feedback.md). Then people come who need three
-/// calls each, through two gateways, again without and with. Takes a minute and a half, uses only loopback, and leaves a report in its own directory.
+/// Starts an origin that does real work, a gateway before it and a sidecar (`flashweir egress`) before that.
+/// In the first visit of the crowd the gateway refuses what is too much; in the second it asks the sidecar
+/// for less (docs/feedback.md). Then people come who need three calls each, through two gateways, again
+/// without and with. Takes a minute and a half, uses only loopback, and leaves a report in its own directory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoChainArgs {
     /// Draws when people arrive: the same seed is the same crowd.

@@ -5,10 +5,11 @@ use crate::demo::numbers_only::Choices;
 use flashweir_command::numbers::within;
 use std::path::PathBuf;
 
-/// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the cache, and with a grace for a page that no cache may keep.
+/// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the
+/// cache, and with a grace for a page that no cache may keep.
 ///
-/// Starts an origin that does real work, measures how much it can do, and asks it for one page at fifty times that, while others
-/// want something else of it. Takes a minute and a quarter, uses only loopback.
+/// Starts an origin that does real work, measures how much it can do, and asks it for one page at fifty times
+/// that, while others want something else of it. Takes a minute and a quarter, uses only loopback.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoHotArgs {
     /// Draws when people arrive: the same seed is the same crowd.

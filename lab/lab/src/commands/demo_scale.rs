@@ -5,9 +5,11 @@ use crate::demo::scale;
 use flashweir_command::numbers::within;
 use std::path::PathBuf;
 
-/// Send a crowd at a service that grows with it: people are refused for seconds, servers come, no more are refused, servers go.
+/// Send a crowd at a service that grows with it: people are refused for seconds, servers come, no more are
+/// refused, servers go.
 ///
-/// Starts a gateway, and `flashweir control`, which starts and stops real processes as servers. Takes two minutes, uses only loopback.
+/// Starts a gateway, and `flashweir control`, which starts and stops real processes as servers. Takes two
+/// minutes, uses only loopback.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoScaleArgs {
     /// Draws when people arrive: the same seed is the same crowd.

@@ -19,9 +19,11 @@ use tokio::signal::unix::{SignalKind, signal};
 /// connection accepted however long the queue gets (only the limit on open files ends it). It works on for
 /// clients that have left. That is what makes such servers collapse under a crowd, so do not copy it.
 ///
-/// `/healthz` answers at once, `/completed` with the number of requests completed, `/bytes/N` sends N bytes after the work, any other path the usual number; `?ms=F`
-/// changes the work of one request, `?wait=F` its wait, `?max_age=N` lets caches keep the answer for N seconds. `POST /workers/N` lets N of the workers work on and sends the others home, which
-/// changes the capacity; `POST /cold/N` makes the next N requests as slow as `--cold-requests` makes the first. The work is calibrated to this machine at start.
+/// `/healthz` answers at once, `/completed` with the number of requests completed, `/bytes/N` sends N bytes
+/// after the work, any other path the usual number; `?ms=F` changes the work of one request, `?wait=F` its
+/// wait, `?max_age=N` lets caches keep the answer for N seconds. `POST /workers/N` lets N of the workers work
+/// on and sends the others home, which changes the capacity; `POST /cold/N` makes the next N requests as slow
+/// as `--cold-requests` makes the first. The work is calibrated to this machine at start.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OriginArgs {
     /// Where to listen; port 0 takes a free one, named on stdout.
@@ -83,7 +85,8 @@ impl OriginArgs {
                 (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
             outlive_user_signals()?;
             let mut stdout = std::io::stdout();
-            // A supervisor may end us as soon as it reads this; one that does not read is served all the same.
+            // A supervisor may end us as soon as it reads this; one that does not read is served all the
+            // same.
             let _ = writeln!(
                 stdout,
                 "origin on http://{} ({workers} workers, {work_ms} ms a request, {iterations_per_ms:.0} iterations a ms)",

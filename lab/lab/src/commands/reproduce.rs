@@ -19,21 +19,21 @@ use flashweir_command::exit::UsageError;
 
 /// Run the papers' tables and figures again in the simulator, and judge how ours compare.
 ///
-/// Prints what the paper says, our values for each mode, the conditions on the result's shape and a verdict: matches,
-/// same shape, or differs and why. The rules of the verdict are fixed in the code of each experiment. Charts (SVG) and
-/// the numbers behind them (CSV) go to a directory. The same seeds give the same numbers on every machine,
-/// except for CAT-F4 and PURGE-F5, which are measured. Progress goes to standard error; a figure that takes more than a
-/// minute says so before it begins.
+/// Prints what the paper says, our values for each mode, the conditions on the result's shape and a verdict:
+/// matches, same shape, or differs and why. The rules of the verdict are fixed in the code of each
+/// experiment. Charts (SVG) and the numbers behind them (CSV) go to a directory. The same seeds give the same
+/// numbers on every machine, except for CAT-F4 and PURGE-F5, which are measured. Progress goes to standard
+/// error; a figure that takes more than a minute says so before it begins.
 ///
-/// With --testbed, what the papers measured on testbeds is run on real Linux TCP: network namespaces with shaped links,
-/// nginx, `flashweir load` and `flashweir router`. That needs root, the Debian packages iproute2, ethtool and nginx-light,
-/// and a build with the feature `kernel`; it leaves nothing behind. A run takes one to two minutes,
-/// all together three quarters of an hour.
+/// With --testbed, what the papers measured on testbeds is run on real Linux TCP: network namespaces with
+/// shaped links, nginx, `flashweir load` and `flashweir router`. That needs root, the Debian packages
+/// iproute2, ethtool and nginx-light, and a build with the feature `kernel`; it leaves nothing behind. A run
+/// takes one to two minutes, all together three quarters of an hour.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReproduceArgs {
-    /// Names such as NEWS-T1, or `all`; `list` or nothing prints the names. With `all`, reproduction.md, the table of
-    /// all verdicts, is written beside the directory of charts; otherwise, if it is there, what it says of these is
-    /// replaced.
+    /// Names such as NEWS-T1, or `all`; `list` or nothing prints the names. With `all`, reproduction.md, the
+    /// table of all verdicts, is written beside the directory of charts; otherwise, if it is there, what it
+    /// says of these is replaced.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Run on a testbed of real Linux instead of the simulator; the names are others.
@@ -58,15 +58,16 @@ pub(crate) struct ReproduceArgs {
     /// Run N scenarios at the same time.
     #[arg(long, value_name = "N", default_value_t = Options::default().threads)]
     threads: usize,
-    /// Seconds of quiet before the crowd, fewer than the paper's 1,000 for a quick look; the finding then says so.
+    /// Seconds of quiet before the crowd, fewer than the paper's 1,000 for a quick look; the finding then
+    /// says so.
     #[arg(long, value_name = "S", default_value_t = Options::default().quiet_s)]
     quiet_s: u64,
     /// Seconds of crowd, fewer than the paper's 3,000 for a quick look; the finding then says so.
     #[arg(long, value_name = "S", default_value_t = Options::default().crowd_s)]
     crowd_s: u64,
     /// Directory of World Cup logs counted by the minute (wc98_brazil_scotland_19980610.csv and
-    /// wc98_brazil_netherlands_19980707.csv, with the columns minute_gmt and requests), to be used instead of the counts in
-    /// the repository. The findings name what was used.
+    /// wc98_brazil_netherlands_19980707.csv, with the columns minute_gmt and requests), to be used instead of
+    /// the counts in the repository. The findings name what was used.
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
 }

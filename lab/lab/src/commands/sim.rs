@@ -16,12 +16,13 @@ use whatif::WhatIfArgs;
 
 /// Try a policy in virtual time, before deploying it.
 ///
-/// A scenario FILE says who comes and what they do, who serves them, who lets them in, what goes wrong, and within which
-/// ranges the statistics have to lie; docs/simulator.md is the manual. Gate and planner are the gateway's own. The same
-/// file and seed are the same run on every machine.
+/// A scenario FILE says who comes and what they do, who serves them, who lets them in, what goes wrong, and
+/// within which ranges the statistics have to lie; docs/simulator.md is the manual. Gate and planner are the
+/// gateway's own. The same file and seed are the same run on every machine.
 ///
-/// With --whatif a recorded log is sent against the policy of a configuration file instead: what would have been
-/// refused, and when. With --swarm random scenarios look for trouble in the simulator and the controllers themselves.
+/// With --whatif a recorded log is sent against the policy of a configuration file instead: what would have
+/// been refused, and when. With --swarm random scenarios look for trouble in the simulator and the
+/// controllers themselves.
 ///
 /// Exit codes: 0 done, 1 a range was missed or a run failed, 64 wrong usage or a wrong scenario.
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,8 @@ pub(crate) struct SimArgs {
     /// The first seed [default: as the file says, or 1].
     #[arg(long, value_name = "N", conflicts_with = "whatif")]
     seed: Option<u64>,
-    /// Put a value in place of what the file says, like `controller.mode=none` or `class[0].work=exp:9ms`; may be repeated.
+    /// Put a value in place of what the file says, like `controller.mode=none` or `class[0].work=exp:9ms`;
+    /// may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "file")]
     settings: Vec<String>,
     /// Write tables (CSV), charts (SVG) and a report (HTML) to a directory, which is made if it is not there.
@@ -70,8 +72,8 @@ impl SimArgs {
     /// Runs it.
     ///
     /// # Errors
-    /// A scenario that cannot be run as written, a run that meets a bound, ranges that are missed, results that cannot be
-    /// written.
+    /// A scenario that cannot be run as written, a run that meets a bound, ranges that are missed, results
+    /// that cannot be written.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if let Some(count) = self.swarm {
             return swarm::run(count, self.seed.unwrap_or(1), self.out.as_deref());

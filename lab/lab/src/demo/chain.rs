@@ -1,5 +1,6 @@
-//! `flashweir demo-chain`: the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's feedback
-//! to the sidecar; then user requests that need three calls each, through two gateways.
+//! `flashweir demo-chain`: the same crowd through a caller's sidecar and an overloaded gateway, without and
+//! with the gateway's feedback to the sidecar; then user requests that need three calls each, through two
+//! gateways.
 
 mod calls;
 mod front_end;

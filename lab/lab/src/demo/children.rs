@@ -1,5 +1,5 @@
-//! The origin, the gateway and their neighbours as separate processes, so that the system accounts for each: the origin is this same
-//! program, all others are `flashweir`.
+//! The origin, the gateway and their neighbours as separate processes, so that the system accounts for each:
+//! the origin is this same program, all others are `flashweir`.
 
 use anyhow::{Context, bail};
 use flashweir_command::program::Program;
@@ -29,8 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub(crate) struct Family(Arc<Mutex<Vec<Member>>>);
 
 impl Family {
-    /// Ends every child still there, by its own id. Safe to call at any time and more than once; while the answer
-    /// is kept, no new child can be started.
+    /// Ends every child still there, by its own id. Safe to call at any time and more than once; while the
+    /// answer is kept, no new child can be started.
     pub(crate) fn end_all(&self) -> impl Sized + '_ {
         let mut members = self.members();
         members.drain(..).for_each(Member::end);
@@ -116,8 +116,8 @@ impl Origin {
         Self::start_with(family, &work, directory)
     }
 
-    /// The same, of one worker that is held for `wait_ms` by each request without working, as by a database: what else runs on the machine
-    /// hardly changes its capacity.
+    /// The same, of one worker that is held for `wait_ms` by each request without working, as by a database:
+    /// what else runs on the machine hardly changes its capacity.
     pub(crate) fn start_waiting(family: &Family, wait_ms: f64, directory: &Path) -> anyhow::Result<Self> {
         let work = ["--work-ms", HARDLY_ANY_MS, "--wait-ms", &wait_ms.to_string()];
         Self::start_with(family, &work, directory)
@@ -267,7 +267,8 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
-    /// Starts one that sends all requests to the gateway `name` at `url` once, and waits until it accepts connections.
+    /// Starts one that sends all requests to the gateway `name` at `url` once, and waits until it accepts
+    /// connections.
     pub(crate) fn start(family: &Family, name: &str, url: &str, directory: &Path) -> anyhow::Result<Self> {
         let (address, admin) = (reserve_address()?, reserve_address()?);
         let file = directory.join("sidecar.toml");

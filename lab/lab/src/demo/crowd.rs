@@ -58,7 +58,8 @@ impl Crowd {
     }
 }
 
-/// From the beginning of the first stretch above the capacity that lasts to the end of the last stretch above it.
+/// From the beginning of the first stretch above the capacity that lasts to the end of the last stretch above
+/// it.
 fn overload(profile: &RateProfile, capacity_rps: f64) -> Option<Range<Duration>> {
     let stretches = stretches_above(profile, capacity_rps);
     let begins = stretches.iter().find(|stretch| stretch.end - stretch.start >= FOR_GOOD)?.start;

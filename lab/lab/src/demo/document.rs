@@ -163,7 +163,8 @@ fn moments(story: &Story, mut chart: Chart) -> Chart {
     chart
 }
 
-/// A value for each second, drawn at its middle. A last second that the crowd did not fill would look like a fall.
+/// A value for each second, drawn at its middle. A last second that the crowd did not fill would look like a
+/// fall.
 fn points(story: &Story, seconds: &[Second], value: impl Fn(&Second) -> Option<f64>) -> Vec<Point> {
     let filled = |second: &&Second| second.second < story.crowd.length().as_secs();
     seconds.iter().filter(filled).map(|second| (second.second as f64 + 0.5, value(second))).collect()

@@ -52,8 +52,8 @@ fn data(story: &Story) -> serde_json::Value {
     })
 }
 
-/// Counts of the load generator, but for its whole distributions: they are for adding results up, and fifty times
-/// as long as all the rest.
+/// Counts of the load generator, but for its whole distributions: they are for adding results up, and fifty
+/// times as long as all the rest.
 fn without_distributions(visit: &Visit) -> serde_json::Value {
     let mut load = json!(visit.load);
     if let Some(load) = load.as_object_mut() {

@@ -1,5 +1,5 @@
-//! `flashweir demo-hot`: one page that the whole crowd wants, four times: straight, through admission, through admission and the cache, and a
-//! page that no cache may keep, with a grace.
+//! `flashweir demo-hot`: one page that the whole crowd wants, four times: straight, through admission,
+//! through admission and the cache, and a page that no cache may keep, with a grace.
 
 use super::children::{Family, Gateway, Origin};
 use super::numbers_only::{self, Choices};
@@ -12,7 +12,8 @@ use http::{HeaderValue, Method, header};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Processor time of each request at the origin: so slow that fifty times its capacity (1,250 requests/s) is within what the generator sends on one core.
+/// Processor time of each request at the origin: so slow that fifty times its capacity (1,250 requests/s) is
+/// within what the generator sends on one core.
 const ORIGIN_MS: f64 = 40.0;
 /// The page that the whole crowd wants; caches may keep it for ten seconds.
 const HOT_PAGE: &str = "/hot?max_age=10";
@@ -84,8 +85,8 @@ struct Visit {
     calm_before: Figures,
     calm_at_first: Figures,
     calm: Figures,
-    /// 95th percentile of those who want something else, once the crowd is noticed over before it; none where more than one in twenty gets
-    /// no answer.
+    /// 95th percentile of those who want something else, once the crowd is noticed over before it; none where
+    /// more than one in twenty gets no answer.
     calm_p95_ratio: Option<f64>,
     /// Requests that the origin completed, per second of the visit; none where it does not answer in time.
     origin_rps: Option<f64>,
@@ -164,7 +165,8 @@ fn play(choices: &Choices, family: &Family) -> anyhow::Result<Numbers> {
         placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
     }
     let iterations_per_ms = flashweir_testbed::origin::calibrate();
-    // A fresh one for each visit: after a crowd the first would be busy for a while with people who have left.
+    // A fresh one for each visit: after a crowd the first would be busy for a while with people who have
+    // left.
     let start_origin = || {
         let origin = Origin::start(family, ORIGIN_MS, iterations_per_ms, &choices.out)?;
         if let Some(placement) = &placement {

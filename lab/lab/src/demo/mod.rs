@@ -100,13 +100,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story> {
     let mut view = View::new(live).context("the live view cannot be shown (--plain does without)")?;
     view.announce("Starting an origin and measuring how much it can do ...")?;
-    // The origin's own core, where there are several: what the crowd and the gateway cost is not to be its capacity.
+    // The origin's own core, where there are several: what the crowd and the gateway cost is not to be its
+    // capacity.
     let placement = Placement::divide();
     if let Some(placement) = &placement {
         placement.leave_the_origin_its_core().context("this process cannot leave a core to the origin")?;
     }
-    // Two origins that do exactly the same work: after the unprotected visit the first would be busy for a minute
-    // with people who have long left, and one calibrated again would differ by a few percent.
+    // Two origins that do exactly the same work: after the unprotected visit the first would be busy for a
+    // minute with people who have long left, and one calibrated again would differ by a few percent.
     let iterations_per_ms = flashweir_testbed::origin::calibrate();
     let start_origin = || {
         let origin = Origin::start(family, options.origin_ms, iterations_per_ms, &options.out)?;

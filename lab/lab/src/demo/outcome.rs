@@ -22,7 +22,8 @@ pub(crate) struct Visit {
 /// Numbers that `--json` prints.
 #[derive(Debug, Serialize)]
 pub(crate) struct Numbers {
-    /// Requests per second the origin completed, kept busy and no more, before the first visit: the crowd's measure.
+    /// Requests per second the origin completed, kept busy and no more, before the first visit: the crowd's
+    /// measure.
     pub(crate) capacity_rps: f64,
     /// The crowd straight at the origin.
     pub(crate) unprotected: Outcome,
@@ -43,8 +44,8 @@ pub(crate) struct Outcome {
     pub(crate) timed_out: u64,
     /// Attempts that broke in other ways.
     pub(crate) errors: u64,
-    /// The origin's capacity around this visit, the mean of one measurement before and one after: a shared machine
-    /// changes its speed by half within a minute, and the origin with it.
+    /// The origin's capacity around this visit, the mean of one measurement before and one after: a shared
+    /// machine changes its speed by half within a minute, and the origin with it.
     pub(crate) capacity_rps: f64,
     /// Completed within the target per second of the crowd.
     pub(crate) goodput_rps: Option<f64>,
@@ -125,8 +126,8 @@ fn goodput_rps(series: &[Second], crowd: &Range<Duration>) -> Option<f64> {
     (seconds > 0.0).then(|| goodput / seconds)
 }
 
-/// 99th percentile of how long people waited who were let in. Those who gave up waited at least their patience,
-/// so leaving them out would flatter a service that answers no request in time.
+/// 99th percentile of how long people waited who were let in. Those who gave up waited at least their
+/// patience, so leaving them out would flatter a service that answers no request in time.
 fn p99_admitted_ms(completed: &Percentiles, timed_out: u64, patience: Duration) -> Option<f64> {
     let admitted = completed.count + timed_out;
     if admitted == 0 {

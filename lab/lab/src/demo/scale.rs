@@ -1,4 +1,5 @@
-//! `flashweir demo-scale`: a crowd comes, people are refused for seconds, servers come, no more are refused, servers go.
+//! `flashweir demo-scale`: a crowd comes, people are refused for seconds, servers come, no more are refused,
+//! servers go.
 
 use super::children::{Controller, Family, Gateway, own_program};
 use super::http;
@@ -12,8 +13,8 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Each server holds a request this long without working, as one that waits for its database: so that several on one machine carry
-/// several times the load of one.
+/// Each server holds a request this long without working, as one that waits for its database: so that several
+/// on one machine carry several times the load of one.
 const WAIT_MS: u32 = 100;
 const WORKERS: u32 = 4;
 /// Capacity of one server.
@@ -25,7 +26,8 @@ const START_UP_S: u32 = 3;
 const USUAL_PART: f64 = 0.5;
 const QUIET: Duration = Duration::from_secs(6);
 const CROWD: Duration = Duration::from_secs(30);
-/// Servers are kept for a minute after they were needed last; then it is seen that they go, and that no request is refused.
+/// Servers are kept for a minute after they were needed last; then it is seen that they go, and that no
+/// request is refused.
 const TAIL: Duration = Duration::from_secs(80);
 const PATIENCE: Duration = Duration::from_secs(2);
 const TARGET: Duration = Duration::from_secs(1);
@@ -52,7 +54,8 @@ struct Numbers {
 /// Course of the run, from its seconds.
 #[derive(Debug, Serialize)]
 struct Course {
-    /// From the crowd's beginning to the last second in which a request was refused; none where all were served.
+    /// From the crowd's beginning to the last second in which a request was refused; none where all were
+    /// served.
     refused_until_s: Option<f64>,
     /// Most servers that served at once.
     servers_most: u32,

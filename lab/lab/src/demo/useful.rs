@@ -12,7 +12,8 @@ const SPEED_CHANGE_NOTED: f64 = 0.10;
 /// The origin's time during one visit; `None` where it could not be read or nothing was completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct OriginTime {
-    /// Share of the crowd's time in which the origin was busy, times the share of its completions that were in time.
+    /// Share of the crowd's time in which the origin was busy, times the share of its completions that were
+    /// in time.
     pub(crate) useful: Option<f64>,
     /// The first factor: running, or runnable and waiting for the processor, over wall time.
     pub(crate) busy_share: Option<f64>,

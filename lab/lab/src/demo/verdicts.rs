@@ -8,7 +8,8 @@ use std::time::Duration;
 pub(crate) struct Sighting {
     /// Time on the run's clock (zero when the first client was due).
     pub(crate) at: Duration,
-    /// `full` while the sentry turns some away, `alarm` or `probe` while the crowd detector limits; otherwise `normal`.
+    /// `full` while the sentry turns some away, `alarm` or `probe` while the crowd detector limits; otherwise
+    /// `normal`.
     pub(crate) mode: String,
     /// Cause of the load, as the gateway names it: `calm`, `popular`, ...
     pub(crate) cause: String,
@@ -23,8 +24,8 @@ impl Sighting {
     }
 }
 
-/// Seconds from the crowd's beginning until the first were turned away; zero when Flashweir was already limiting then,
-/// `None` when no client ever was.
+/// Seconds from the crowd's beginning until the first were turned away; zero when Flashweir was already
+/// limiting then, `None` when no client ever was.
 pub(crate) fn protect_delay_s(sightings: &[Sighting], crowd: &Range<Duration>) -> Option<f64> {
     let before = sightings.iter().rev().find(|sighting| sighting.at <= crowd.start);
     if before.is_some_and(Sighting::limiting) {
@@ -34,8 +35,8 @@ pub(crate) fn protect_delay_s(sightings: &[Sighting], crowd: &Range<Duration>) -
     Some((alarm.at - crowd.start).as_secs_f64())
 }
 
-/// Seconds from the crowd's end until nothing is limited any more and it stays so; zero when that was already so,
-/// `None` when there was never a limit or it was still there at the last sighting.
+/// Seconds from the crowd's end until nothing is limited any more and it stays so; zero when that was already
+/// so, `None` when there was never a limit or it was still there at the last sighting.
 pub(crate) fn release_delay_s(sightings: &[Sighting], crowd: &Range<Duration>) -> Option<f64> {
     let last_limit = sightings.iter().rposition(Sighting::limiting)?;
     let released = sightings.get(last_limit + 1)?;

@@ -1,7 +1,8 @@
 //! Cost of the longest figures, so that it can be printed before one of them begins.
 
-/// Figures that take more than a minute: seconds with the default options on two cores of a development machine, release build,
-/// from the processor time that their runs take. Each is in a laboratory by itself; with others in one, shared runs are made once.
+/// Figures that take more than a minute: seconds with the default options on two cores of a development
+/// machine, release build, from the processor time that their runs take. Each is in a laboratory by itself;
+/// with others in one, shared runs are made once.
 const SECONDS: [(&str, u64); 11] = [
     ("NEWS-T1", 130),
     ("NEWS-F14", 150),

@@ -3,8 +3,8 @@
 use flashweir_workload::{RateProfile, Segment};
 use std::time::Duration;
 
-/// The course of a crowd: a quiet stretch, then the crowd. Only the shapes of the two count; each experiment gives both
-/// their length and their mean rate.
+/// The course of a crowd: a quiet stretch, then the crowd. Only the shapes of the two count; each experiment
+/// gives both their length and their mean rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crowd {
     name: String,
@@ -45,8 +45,8 @@ fn fit(profile: &RateProfile, to: Stretched) -> RateProfile {
         let factor = to.mean / squeezed.mean_rate();
         squeezed.scale(factor)
     });
-    // Holds because a crowd's profiles last minutes and have people in them, and experiments ask for minutes to hours
-    // with at least one person.
+    // Holds because a crowd's profiles last minutes and have people in them, and experiments ask for minutes
+    // to hours with at least one person.
     fitted.expect("lengths and rates in range")
 }
 

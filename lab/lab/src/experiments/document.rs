@@ -1,5 +1,5 @@
-//! The document of all findings: a half for the simulator and a half for the testbed, with one row and one section for
-//! each finding.
+//! The document of all findings: a half for the simulator and a half for the testbed, with one row and one
+//! section for each finding.
 
 use crate::experiments::elsewhere::ELSEWHERE;
 use crate::experiments::table_text::{cells, figures_named, testbed_figures_named};
@@ -8,14 +8,15 @@ use crate::experiments::{EXPERIMENTS, Experiment, Finding, Subject, Summary};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Findings as one Markdown document, in the order of [`EXPERIMENTS`], with charts in the directory `figures` beside it.
+/// Findings as one Markdown document, in the order of [`EXPERIMENTS`], with charts in the directory `figures`
+/// beside it.
 #[must_use]
 pub fn document(findings: &[(&Experiment, Finding)], figures: &str) -> String {
     revised("", findings, figures)
 }
 
-/// The document with these findings in place of what it had of them; what it has of other experiments, and of the
-/// testbed, stays.
+/// The document with these findings in place of what it had of them; what it has of other experiments, and of
+/// the testbed, stays.
 #[must_use]
 pub fn revised(before: &str, findings: &[(&Experiment, Finding)], figures: &str) -> String {
     let [simulated, on_testbed] = halves(before);

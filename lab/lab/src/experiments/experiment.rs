@@ -100,7 +100,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
 /// The experiment of this name, in capitals or not.
 ///
 /// # Errors
-/// [`ExperimentError::Unknown`], which lists all names, and [`ExperimentError::Elsewhere`] of what is measured.
+/// [`ExperimentError::Unknown`], which lists all names, and [`ExperimentError::Elsewhere`] of what is
+/// measured.
 pub fn find(id: &str) -> Result<&'static Experiment, ExperimentError> {
     if let Some(&Elsewhere { id, command, .. }) = ELSEWHERE.iter().find(|it| it.id.eq_ignore_ascii_case(id)) {
         return Err(ExperimentError::Elsewhere { id, command });

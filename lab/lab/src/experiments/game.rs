@@ -1,13 +1,14 @@
 //! Games whose requests, counted by the minute, give a crowd.
 //!
-//! The counts of the minutes that the runs need are in the repository (`news/*.csv`, with their source). A log of the whole day,
-//! which is not, can take their place.
+//! The counts of the minutes that the runs need are in the repository (`news/*.csv`, with their source). A
+//! log of the whole day, which is not, can take their place.
 //!
-//! The paper on NEWS played "4,000 seconds of log" of one game in its simulations and 2,000 s of another on its
-//! testbed, each with the crowd beginning at 1,000 s, when the game began. So the rule is: kick-off is the onset, a
-//! second of the log is a second of the run (unless the run is compressed), and nothing is left out. Its log was that of
-//! one of the site's servers and rose sixfold and fivefold within minutes; the whole site's rises more slowly, so the
-//! stretches before and after kick-off are scaled separately, each to the mean that the paper gives.
+//! The paper on NEWS played "4,000 seconds of log" of one game in its simulations and 2,000 s of another on
+//! its testbed, each with the crowd beginning at 1,000 s, when the game began. So the rule is: kick-off is
+//! the onset, a second of the log is a second of the run (unless the run is compressed), and nothing is left
+//! out. Its log was that of one of the site's servers and rose sixfold and fivefold within minutes; the whole
+//! site's rises more slowly, so the stretches before and after kick-off are scaled separately, each to the
+//! mean that the paper gives.
 
 use crate::experiments::Crowd;
 use crate::experiments::crowd::between;
@@ -68,12 +69,12 @@ impl Game {
         self.read(&format!("the counts in {file}"), text).expect("counts of the match")
     }
 
-    /// The crowd of a log: comma-separated text with the header `minute_gmt,requests`, then a line for each minute,
-    /// none left out. Lines before the header that begin with `#` are comments.
+    /// The crowd of a log: comma-separated text with the header `minute_gmt,requests`, then a line for each
+    /// minute, none left out. Lines before the header that begin with `#` are comments.
     ///
     /// # Errors
-    /// The first line that is not as expected; the last one, where the log does not reach far enough around kick-off;
-    /// that of kick-off, where there is no request before it or after it.
+    /// The first line that is not as expected; the last one, where the log does not reach far enough around
+    /// kick-off; that of kick-off, where there is no request before it or after it.
     pub fn crowd(&self, text: &str) -> Result<Crowd, LogError> {
         self.read(&format!("the log {}", self.file), text)
     }
@@ -214,7 +215,8 @@ mod tests {
     }
 
     fn requests() -> impl Iterator<Item = u32> {
-        // Kick-off is 40 minutes in; 4 requests a second before it and 10 after it, 20 in the last of 50 minutes.
+        // Kick-off is 40 minutes in; 4 requests a second before it and 10 after it, 20 in the last of 50
+        // minutes.
         (0..90).map(|minute| if minute < 40 { 240 } else { 600 * (1 + minute / 89) })
     }
 

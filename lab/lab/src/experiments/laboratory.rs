@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Something that can be simulated.
 ///
-/// Its `Debug` text has to show every setting: simulations of one type with the same text are the same, and run once.
+/// Its `Debug` text has to show every setting: simulations of one type with the same text are the same, and
+/// run once.
 pub(crate) trait Simulation: Debug + Sync + 'static {
     /// Result of a run.
     type Outcome: Send + Sync + 'static;
@@ -49,8 +50,8 @@ impl Laboratory {
         Ok(Self { options, outcomes: Mutex::default(), progress: |_| () })
     }
 
-    /// Reports the progress of the runs, whenever one is over, from the thread that ran it; the others wait with theirs
-    /// meanwhile.
+    /// Reports the progress of the runs, whenever one is over, from the thread that ran it; the others wait
+    /// with theirs meanwhile.
     #[must_use]
     pub fn telling(self, progress: fn(Progress)) -> Self {
         Self { progress, ..self }

@@ -1,13 +1,16 @@
 //! The papers' tables and figures, run again in the simulator: one small file for each.
 //!
-//! An [`Experiment`] is a name, what the paper says, and a function that makes a [`Finding`]: rows of the paper's
-//! values beside ours for each mode, the conditions that make the *shape* of the result, a [`Verdict`], numbers as CSV
-//! and a chart. The rules of the verdict are in the code of each experiment (tolerances, conditions), not in a reader's
-//! eye. A value that is missed is shown as missed. A condition holds only if it holds with the worst seed ([`Criterion`]).
+//! An [`Experiment`] is a name, what the paper says, and a function that makes a [`Finding`]: rows of the
+//! paper's values beside ours for each mode, the conditions that make the *shape* of the result, a
+//! [`Verdict`], numbers as CSV and a chart. The rules of the verdict are in the code of each experiment
+//! (tolerances, conditions), not in a reader's eye. A value that is missed is shown as missed. A condition
+//! holds only if it holds with the worst seed ([`Criterion`]).
 //!
-//! Results that no simulation can show are listed in [`ELSEWHERE`]; the papers' testbeds on real Linux are in [`testbed`].
+//! Results that no simulation can show are listed in [`ELSEWHERE`]; the papers' testbeds on real Linux are in
+//! [`testbed`].
 //!
-//! A [`Laboratory`] runs simulations on a few threads and remembers outcomes, as several figures show the same runs.
+//! A [`Laboratory`] runs simulations on a few threads and remembers outcomes, as several figures show the
+//! same runs.
 //!
 //! ```
 //! use flashweir_lab::experiments::{find, EXPERIMENTS};

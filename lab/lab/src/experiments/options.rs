@@ -11,11 +11,11 @@ pub struct Options {
     pub seeds: u32,
     /// Threads that run simulations at the same time, 1 to 256.
     pub threads: usize,
-    /// Seconds before the crowd comes: 1,000 in the paper on NEWS; 120 to 20,000. Experiments on its testbed take 1,000 at
-    /// most.
+    /// Seconds before the crowd comes: 1,000 in the paper on NEWS; 120 to 20,000. Experiments on its testbed
+    /// take 1,000 at most.
     pub quiet_s: u64,
-    /// Seconds of crowd: 3,000 in the paper on NEWS; 120 to 20,000. Experiments on its testbed take 1,000 at most, as the
-    /// paper did.
+    /// Seconds of crowd: 3,000 in the paper on NEWS; 120 to 20,000. Experiments on its testbed take 1,000 at
+    /// most, as the paper did.
     pub crowd_s: u64,
     /// The crowd in the simulations of NEWS.
     pub opening_match: Crowd,

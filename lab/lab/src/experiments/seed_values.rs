@@ -1,15 +1,17 @@
 //! One number for each seed, and what is required of it with every seed.
 //!
-//! A condition on the mean, or one that a majority of the seeds decides, hides the seed with which it fails. So a condition
-//! is a [`Criterion`]: it holds only if it holds with the worst seed, and that seed's number is shown. A seed without a number (a
-//! crowd that was not found has no delay) fails every criterion, as does an experiment without runs.
+//! A condition on the mean, or one that a majority of the seeds decides, hides the seed with which it fails.
+//! So a condition is a [`Criterion`]: it holds only if it holds with the worst seed, and that seed's number
+//! is shown. A seed without a number (a crowd that was not found has no delay) fails every criterion, as does
+//! an experiment without runs.
 
 use crate::experiments::Spread;
 use crate::experiments::table_text::significant;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The size of an effect that a paper states holds if ours differs by no more than this part of it: one rule for all figures.
+/// The size of an effect that a paper states holds if ours differs by no more than this part of it: one rule
+/// for all figures.
 pub(crate) const EFFECT_TOLERANCE: f64 = 0.25;
 
 /// One number for each seed; not a number where a seed has none.
@@ -57,8 +59,8 @@ impl SeedValues {
         Self::collected(seeds.map(|seed| (*seed, combine(of(self, seed), of(other, seed)))))
     }
 
-    /// Inserts one by one: `collect` sorts first, and the compiler would build that sort once more for each of the 430 closures that call
-    /// this, two thirds of this crate's code.
+    /// Inserts one by one: `collect` sorts first, and the compiler would build that sort once more for each
+    /// of the 430 closures that call this, two thirds of this crate's code.
     fn collected(values: impl Iterator<Item = (u64, f64)>) -> Self {
         let mut collected = BTreeMap::new();
         values.for_each(|(seed, value)| {

@@ -52,7 +52,8 @@ pub fn testbed_figures_named(id: &str) -> [String; 2] {
     figures_named(&format!("{id}-testbed"))
 }
 
-/// The head and a row of cells for each row: what, the paper's value, each mode, the rule and whether it is met.
+/// The head and a row of cells for each row: what, the paper's value, each mode, the rule and whether it is
+/// met.
 pub(crate) fn cells(finding: &Finding) -> Vec<Vec<String>> {
     let modes = modes(&finding.rows);
     let head = ["what", "in the paper"].into_iter().chain(modes.iter().copied()).chain(["judged"]);

@@ -133,7 +133,8 @@ pub(crate) struct Names<'a> {
     pub(crate) datagrams: &'a [&'a str],
 }
 
-/// Reads `[accept]`: statistics of the run, and tables of those of a window, a class or a part of the network, the last two also within a window.
+/// Reads `[accept]`: statistics of the run, and tables of those of a window, a class or a part of the
+/// network, the last two also within a window.
 pub(crate) fn read(table: &Table, names: Names<'_>) -> Result<Vec<Accepted>, Problem> {
     let mut accepted = Vec::new();
     for (name, value) in table {

@@ -6,23 +6,25 @@ use flashweir_sim::network::{Buffer, LinkSettings};
 use flashweir_sim::request::{NetworkModel, PacketNetwork, Scenario};
 use flashweir_workload::people::SessionLength;
 
-/// Bytes of one bin of one series, of one plan, of one document of a popularity, and of a person with their try.
+/// Bytes of one bin of one series, of one plan, of one document of a popularity, and of a person with their
+/// try.
 const BIN_BYTES: u64 = 160;
 const PLAN_BYTES: u64 = 200;
 const DOCUMENT_BYTES: u64 = 32;
 const PERSON_BYTES: u64 = 360;
 /// Bytes of a class in a plan of the sentry.
 const PLAN_CLASS_BYTES: u64 = 144;
-/// The same of what the packet level has besides: a connection, a packet (no smaller on the wire than in memory, so data on
-/// its way takes as much as it is), a client with its links and routes, a decision of the router.
+/// The same of what the packet level has besides: a connection, a packet (no smaller on the wire than in
+/// memory, so data on its way takes as much as it is), a client with its links and routes, a decision of the
+/// router.
 const FLOW_BYTES: u64 = 700;
 const PACKET_BYTES: u64 = 40;
 const CLIENT_BYTES: u64 = 1_000;
 const TICK_BYTES: u64 = 320;
 
-/// Refuses what all seeds together would keep, beyond [`SCENARIO_MEMORY_BYTES`], and crowds of which it is certain
-/// that more than [`SIM_PEOPLE`] would be present at once. Crowds that pile up because no server serves them are the
-/// simulator's to refuse: how many stay depends on the policy.
+/// Refuses what all seeds together would keep, beyond [`SCENARIO_MEMORY_BYTES`], and crowds of which it is
+/// certain that more than [`SIM_PEOPLE`] would be present at once. Crowds that pile up because no server
+/// serves them are the simulator's to refuse: how many stay depends on the policy.
 pub(crate) fn check(scenario: &Scenario, documents: u64, seeds: u32) -> Result<(), Problem> {
     let people = people_at_once(scenario);
     if people > SIM_PEOPLE as f64 {
@@ -108,7 +110,8 @@ fn link_bytes(link: &LinkSettings) -> u64 {
     waiting.saturating_add(travelling as u64)
 }
 
-/// The least that can be present in the busiest moment: all people are answered at once and goes on as they like.
+/// The least that can be present in the busiest moment: all people are answered at once and goes on as they
+/// like.
 fn people_at_once(scenario: &Scenario) -> f64 {
     let schedule = &scenario.schedule;
     let of_stream = |stream: &flashweir_workload::Stream| {
@@ -129,8 +132,8 @@ fn people_at_once(scenario: &Scenario) -> f64 {
     schedule.streams().iter().map(of_stream).sum()
 }
 
-/// The least time between question and answer, work not counted, seconds: a round trip, and one before it for the
-/// connection where there are any.
+/// The least time between question and answer, work not counted, seconds: a round trip, and one before it for
+/// the connection where there are any.
 fn asking_s(scenario: &Scenario, class: u16) -> f64 {
     match &scenario.network {
         NetworkModel::Delay(one_way) => 2.0 * one_way.as_secs_f64(),

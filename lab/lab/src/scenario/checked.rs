@@ -68,7 +68,8 @@ impl Scenario {
         Self::from_toml(&text, &path.display().to_string(), settings)
     }
 
-    /// Checks the text of a file called `file_name`. Tables that it names are read; their names are relative to it.
+    /// Checks the text of a file called `file_name`. Tables that it names are read; their names are relative
+    /// to it.
     ///
     /// # Errors
     /// The first thing that is wrong, as one [`ScenarioError`].
@@ -216,7 +217,8 @@ impl Scenario {
     }
 }
 
-/// The streams of people: one for all classes with a weight, and one for each class that says when its own come.
+/// The streams of people: one for all classes with a weight, and one for each class that says when its own
+/// come.
 fn streams(file: &File, around: Around<'_>) -> Result<Vec<Stream>, Problem> {
     if file.classes.is_empty() || file.classes.len() > SCENARIO_CLASSES {
         let count = file.classes.len();

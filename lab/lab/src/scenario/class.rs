@@ -14,7 +14,8 @@ use std::num::NonZeroU32;
 const NAME_CHARACTERS: usize = 40;
 
 impl ClassFile {
-    /// The class that the table at `key` describes, of this class of the sentry's policy; whether the gate compares clients.
+    /// The class that the table at `key` describes, of this class of the sentry's policy; whether the gate
+    /// compares clients.
     pub(crate) fn model(
         &self,
         key: &str,

@@ -123,8 +123,8 @@ impl LinkFile {
 /// Period in which BLACK and Purge as published compute shares: the second of the paper's Fig. 3.
 const POLICING_PERIOD: Duration = Duration::from_secs(1);
 
-/// Recommendation of RED's author since 1997 (Floyd, "RED: Discussions of Setting Parameters"): the upper threshold
-/// three times the lower, a tenth at most. Packets are full segments.
+/// Recommendation of RED's author since 1997 (Floyd, "RED: Discussions of Setting Parameters"): the upper
+/// threshold three times the lower, a tenth at most. Packets are full segments.
 const RED_USUAL: Red = Red {
     threshold_low: 5.0,
     threshold_high: 15.0,

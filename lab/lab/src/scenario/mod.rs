@@ -1,7 +1,8 @@
-//! Scenario files: what was written, checked into runs of the simulator, and the statistics they are judged by.
+//! Scenario files: what was written, checked into runs of the simulator, and the statistics they are judged
+//! by.
 //!
-//! A file says who comes and what they do, who serves them, who lets them in, what goes wrong, and within which ranges
-//! the statistics have to lie. A [`Scenario`] is checked; every fault before that ends in one
+//! A file says who comes and what they do, who serves them, who lets them in, what goes wrong, and within
+//! which ranges the statistics have to lie. A [`Scenario`] is checked; every fault before that ends in one
 //! [`ScenarioError`] that names file, line and key. `docs/simulator.md` is the manual.
 //!
 //! ```

@@ -18,7 +18,8 @@ use flashweir_sim::request::{ClassPath, ClientGroup, DatagramSource, PacketNetwo
 const ACCESS_BUFFER_PACKETS: u32 = 50;
 const DATAGRAM_BYTES: u16 = 1_000;
 
-/// The network of a file with `[[link]]`, and its links by their names; none without, and nothing then may need them.
+/// The network of a file with `[[link]]`, and its links by their names; none without, and nothing then may
+/// need them.
 pub(crate) fn network(file: &File, length: Duration) -> Result<Option<(PacketNetwork, Vec<Link>)>, Problem> {
     if file.links.is_empty() {
         return check_nothing_needs_links(file).map(|()| None);
@@ -108,7 +109,8 @@ fn tcp(file: &File) -> TcpSettings {
     TcpSettings { ecn: file.links.iter().any(|link| link.ecn), ..tcp }
 }
 
-/// Client groups and paths of the classes. A class without `clients` or `server` has those of the class before.
+/// Client groups and paths of the classes. A class without `clients` or `server` has those of the class
+/// before.
 fn paths(
     classes: &[ClassFile],
     nodes: &Nodes,

@@ -17,8 +17,8 @@ struct Setting {
 }
 
 impl Settings {
-    /// Reads settings as they are given: `controller.mode=none`, `class[0].work="exp:9ms"`. A value that is no TOML
-    /// is text.
+    /// Reads settings as they are given: `controller.mode=none`, `class[0].work="exp:9ms"`. A value that is
+    /// no TOML is text.
     ///
     /// # Errors
     /// The first that has no key.
@@ -38,7 +38,8 @@ impl Settings {
         Ok(())
     }
 
-    /// The setting that put the value of this key (or of a table around it) in place: as it was given, and its key.
+    /// The setting that put the value of this key (or of a table around it) in place: as it was given, and
+    /// its key.
     pub(crate) fn setting_for(&self, key: &str) -> Option<(&str, &str)> {
         let covers = |set: &str| {
             key.strip_prefix(set).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -61,7 +62,8 @@ fn setting(text: &str) -> Result<Setting, ScenarioError> {
     Ok(Setting { text: text.to_owned(), key: key.to_owned(), value: read(value.trim()) })
 }
 
-/// The value that would stand behind an equals sign in the file; anything else is taken for text without its quotes.
+/// The value that would stand behind an equals sign in the file; anything else is taken for text without its
+/// quotes.
 fn read(text: &str) -> Value {
     let read = format!("v = {text}").parse::<Table>().ok().filter(|table| table.len() == 1);
     read.and_then(|mut table| table.remove("v")).unwrap_or_else(|| Value::String(text.to_owned()))

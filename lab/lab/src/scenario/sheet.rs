@@ -12,7 +12,8 @@ use flashweir_sim::request::{Counts, Outcome};
 /// All statistics of a scenario's runs.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// One line for each statistic: the whole run first, then windows, classes, links, transfers and datagrams.
+    /// One line for each statistic: the whole run first, then windows, classes, links, transfers and
+    /// datagrams.
     pub lines: Vec<Line>,
 }
 
@@ -130,8 +131,8 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
     let run = scenario.template();
     let window = scope.window().and_then(|name| scenario.windows().iter().find(|window| window.name == name));
     let bins = window.map_or(0..usize::MAX, |window| window.bins.clone());
-    // No person comes after the end of the schedule: levels are reported up to there. A run has fewer bins than
-    // SIM_SERIES_BINS.
+    // No person comes after the end of the schedule: levels are reported up to there. A run has fewer bins
+    // than SIM_SERIES_BINS.
     let end = run.schedule.length().as_nanos().div_ceil(run.bin.as_nanos()) as usize;
     let levels = bins.start..bins.end.min(end);
     let mut counts = Counts::default();

@@ -10,8 +10,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of the values of all runs, which are independent of each other; Student's t with one degree of freedom less
-    /// than runs. `None` without values.
+    /// Of the values of all runs, which are independent of each other; Student's t with one degree of freedom
+    /// less than runs. `None` without values.
     ///
     /// ```
     /// use flashweir_lab::scenario::Summary;
@@ -35,8 +35,8 @@ impl Summary {
     }
 }
 
-/// The 97.5 % quantile of Student's t distribution, from above within 1 %: beyond the table the next smaller number
-/// of degrees of freedom stands for what follows it.
+/// The 97.5 % quantile of Student's t distribution, from above within 1 %: beyond the table the next smaller
+/// number of degrees of freedom stands for what follows it.
 fn student_t(degrees: usize) -> f64 {
     const FIRST: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     const LATER: [(usize, f64); 7] =

@@ -3,8 +3,8 @@
 use flashweir_core::Rng;
 use std::fmt::Write as _;
 
-/// The text of the scenario of one seed: a crowd of a minute or less, with any of the faults. The same seed is the
-/// same text.
+/// The text of the scenario of one seed: a crowd of a minute or less, with any of the faults. The same seed
+/// is the same text.
 ///
 /// It goes the way of every file, so that a failure can be kept and looked at like any other scenario.
 ///

@@ -32,8 +32,8 @@ struct Version {
 }
 
 impl ControlGroup {
-    /// One whose members share `memory_bytes`, page cache included, and read `disk_bytes_per_s` from the disk that has
-    /// `directory`.
+    /// One whose members share `memory_bytes`, page cache included, and read `disk_bytes_per_s` from the disk
+    /// that has `directory`.
     pub(super) fn new(memory_bytes: u64, disk_bytes_per_s: u64, directory: &Path) -> anyhow::Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let name = format!("flashweir-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -97,8 +97,8 @@ impl Version {
                 root.display()
             );
         }
-        // Only then do groups in the root have these controllers. Elsewhere than in the root of all groups the kernel wants
-        // a group with controllers below to be without members.
+        // Only then do groups in the root have these controllers. Elsewhere than in the root of all groups
+        // the kernel wants a group with controllers below to be without members.
         write(&root.join("cgroup.subtree_control"), "+memory +io").context(
             "a server short of memory needs a separate control group in the root of all groups, or in one without members",
         )?;
@@ -144,7 +144,8 @@ fn disk_of(device: u64, devices: &Path) -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Bytes read from a disk, by either version's books: a line `254:0 Read 8192`, or `254:0 rbytes=8192 wbytes=0`.
+/// Bytes read from a disk, by either version's books: a line `254:0 Read 8192`, or `254:0 rbytes=8192
+/// wbytes=0`.
 fn bytes_read(books: &str, disk: &str) -> Option<u64> {
     let mut of_disk = books.lines().filter_map(|line| line.strip_prefix(disk)?.strip_prefix(' '));
     of_disk.find_map(|rest| {

@@ -100,7 +100,8 @@ fn find(file: &File, group: &str, name: &str) -> anyhow::Result<u64> {
     counter(&text, group, name).with_context(|| format!("this kernel does not count {group} {name}"))
 }
 
-/// A counter of the tables in `/proc/net/snmp` and `netstat`: a line of names and one of values for each group.
+/// A counter of the tables in `/proc/net/snmp` and `netstat`: a line of names and one of values for each
+/// group.
 fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
     let (names, values) = (lines.next()?, lines.next()?);

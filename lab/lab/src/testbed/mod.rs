@@ -1,4 +1,5 @@
-//! The papers' testbeds, built and run: network namespaces, real servers, a crowd, and what protects the servers from it.
+//! The papers' testbeds, built and run: network namespaces, real servers, a crowd, and what protects the
+//! servers from it.
 //!
 //! ```text
 //! crowd, second ──(distance)──┐
@@ -6,9 +7,9 @@
 //! guests ─────────(distance)──┘                          gate    └── neighbour
 //! ```
 //!
-//! The scene and its judgement are defined in `crate::experiments::testbed`; here is all that touches the machine.
-//! Instruments have no part in the protection: kernels' counters of the clients' and the server's namespaces, the
-//! bottleneck's queue, the packets that reach the clients, and what the load generator says.
+//! The scene and its judgement are defined in `crate::experiments::testbed`; here is all that touches the
+//! machine. Instruments have no part in the protection: kernels' counters of the clients' and the server's
+//! namespaces, the bottleneck's queue, the packets that reach the clients, and what the load generator says.
 
 mod control_group;
 mod crowd;

@@ -5,8 +5,8 @@ use flashweir_testbed::{Testbed, TestbedError, TokenBucket};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// The crowd's clients; on the way to them, the distant router; the router that may protect the servers; the server
-/// that the crowd wants something of; a server and clients beside it.
+/// The crowd's clients; on the way to them, the distant router; the router that may protect the servers; the
+/// server that the crowd wants something of; a server and clients beside it.
 pub(super) const CROWD: &str = "crowd";
 pub(super) const FAR: &str = "far";
 pub(super) const ROUTER: &str = "router";
@@ -17,7 +17,8 @@ pub(super) const SECOND: &str = "second";
 pub(super) const NEIGHBOUR: &str = "neighbour";
 
 const PORT: u16 = 80;
-/// From those beside the crowd to the distant router (§8.6 gives their latency, 0.18 s, which this gives about half of).
+/// From those beside the crowd to the distant router (§8.6 gives their latency, 0.18 s, which this gives
+/// about half of).
 const GUESTS_ONE_WAY: Duration = Duration::from_millis(25);
 /// Two frames: with one, every late timer would cost rate.
 const BURST_BYTES: u32 = 2 * 1_514;
@@ -101,8 +102,8 @@ fn connect_server(testbed: &mut Testbed, name: &str) -> Result<SocketAddr, Testb
     Ok((here, PORT).into())
 }
 
-/// Forwarding; no memory of earlier runs; SYNs again after 1, 3 and 7 s, as for twenty years; room for handshakes and
-/// for as many connections as come.
+/// Forwarding; no memory of earlier runs; SYNs again after 1, 3 and 7 s, as for twenty years; room for
+/// handshakes and for as many connections as come.
 fn tune(testbed: &Testbed, name: &str) -> Result<(), TestbedError> {
     for (setting, value) in [
         ("net/ipv4/ip_forward", "1"),

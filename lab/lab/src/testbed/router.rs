@@ -17,8 +17,9 @@ use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// In the router's own namespace, which no other process shares. Below the ports that clients get: a client of a port
-/// that no server listens on yet could otherwise be given that very port, and be connected to itself.
+/// In the router's own namespace, which no other process shares. Below the ports that clients get: a client
+/// of a port that no server listens on yet could otherwise be given that very port, and be connected to
+/// itself.
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 900);
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 /// Between two looks at what it decided.

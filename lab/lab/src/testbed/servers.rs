@@ -109,8 +109,8 @@ fn origin(listen: SocketAddr, work_ms: f64) -> std::io::Result<Origin> {
     })
 }
 
-/// Iterations of work in a millisecond, once for all runs: the fastest of several measurements, since others on the machine
-/// can only make them slower, and by half from one moment to the next.
+/// Iterations of work in a millisecond, once for all runs: the fastest of several measurements, since others
+/// on the machine can only make them slower, and by half from one moment to the next.
 fn undisturbed_iterations_per_ms() -> f64 {
     static KNOWN: OnceLock<f64> = OnceLock::new();
     *KNOWN

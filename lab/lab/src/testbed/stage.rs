@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle, park_timeout};
 use std::time::{Duration, Instant, SystemTime};
 
-/// From the start of the load generators to the first arrival: they make their schedules in that time, also where much else
-/// is going on.
+/// From the start of the load generators to the first arrival: they make their schedules in that time, also
+/// where much else is going on.
 const LEAD: Duration = Duration::from_secs(2);
 const ONE_SECOND: Duration = Duration::from_secs(1);
 

@@ -46,7 +46,8 @@ fn a_tiny_crowd_is_counted_alike_by_clients_server_and_link() {
     if !can("a tiny crowd on the testbed") {
         return;
     }
-    // On a machine so busy that people come late some come after the last second that is counted: then it is tried again.
+    // On a machine so busy that people come late some come after the last second that is counted: then it is
+    // tried again.
     let mut attempt = 0;
     let record = loop {
         attempt += 1;

@@ -4,8 +4,8 @@ use anyhow::Context as _;
 use flashweir_load::StopFlag;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A flag that SIGINT, SIGTERM and SIGHUP set: the crowd then goes home, which takes its patience at most, and all that was
-/// built is taken down as after any run.
+/// A flag that SIGINT, SIGTERM and SIGHUP set: the crowd then goes home, which takes its patience at most,
+/// and all that was built is taken down as after any run.
 pub(crate) fn stop_on_signal() -> anyhow::Result<StopFlag> {
     let stop = StopFlag::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;

@@ -70,7 +70,8 @@ fn a_short_run_prints_json_and_leaves_a_chart_and_its_numbers() {
     ]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    // Standard error says first what the clients' arrivals are, then what the figure costs, and its end and its verdict.
+    // Standard error says first what the clients' arrivals are, then what the figure costs, and its end and
+    // its verdict.
     let lines: Vec<&str> = said.lines().collect();
     let [simulated, on_testbed, cost, .., end, summary] = lines.as_slice() else { panic!("{said}") };
     let counts = "no log is used; clients arrive as the counts in lab/lab/src/experiments/news";

@@ -113,7 +113,8 @@ fn a_small_swarm_passes() {
     assert_eq!(finished.stdout, "30 random scenarios, seeds 1 to 30: ok\n");
 }
 
-/// Ten minutes of a request every half second, with a crowd of forty a second in the sixth and seventh minute.
+/// Ten minutes of a request every half second, with a crowd of forty a second in the sixth and seventh
+/// minute.
 fn log() -> String {
     let mut log = String::new();
     for second in 0..600 {

@@ -1,12 +1,12 @@
 //! Load that one core can make: `flashweir load` beside wrk (closed loop) and oha (rate-limited, latency from
 //! the intended moment), against nginx with a 1 KiB keep-alive answer on the other core. Ratios from one run.
 //!
-//! Each round finds, by halving an interval, the highest rate at which each open-loop tool keeps up: 99.9 % of it
-//! completed and nine in ten answers within [`LATENCY_BOUND_MS`] of their intended moment (a tool that falls behind
-//! falls behind for good, so the tail is left out of this: it is the machine's). Then the highest rate at which
-//! `flashweir load` holds what it asks of itself, a 99th percentile of lag of 1 ms. Tools take turns in every round, so
-//! that other work of the machine falls on all of them. `make bench-load` runs it; ROUNDS and SECONDS in the
-//! environment change its length.
+//! Each round finds, by halving an interval, the highest rate at which each open-loop tool keeps up: 99.9 %
+//! of it completed and nine in ten answers within [`LATENCY_BOUND_MS`] of their intended moment (a tool that
+//! falls behind falls behind for good, so the tail is left out of this: it is the machine's). Then the
+//! highest rate at which `flashweir load` holds what it asks of itself, a 99th percentile of lag of 1 ms.
+//! Tools take turns in every round, so that other work of the machine falls on all of them. `make bench-load`
+//! runs it; ROUNDS and SECONDS in the environment change its length.
 
 mod highest;
 mod tools;

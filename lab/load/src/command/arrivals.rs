@@ -47,7 +47,8 @@ pub(crate) struct ArrivalArgs {
     half_life: Option<Duration>,
     /// As many as a table counts for each stretch of time.
     ///
-    /// Comma-separated, one stretch a line; a header line is fine, `#` begins a comment. `-` is standard input.
+    /// Comma-separated, one stretch a line; a header line is fine, `#` begins a comment. `-` is standard
+    /// input.
     #[arg(long, value_name = "CSV", requires = "column")]
     profile: Option<PathBuf>,
     /// Which column of the table counts, by name or by place (the first is 1).
@@ -62,8 +63,8 @@ pub(crate) struct ArrivalArgs {
     crowd: bool,
     /// A web server's log again: its requests, at the times it has.
     ///
-    /// People ask for the log's own paths, below the host of the URL. Its format is recognised (see --format), as is
-    /// compression by gzip or zstd. `-` is standard input.
+    /// People ask for the log's own paths, below the host of the URL. Its format is recognised (see
+    /// --format), as is compression by gzip or zstd. `-` is standard input.
     #[arg(long, value_name = "LOG",
           conflicts_with_all = ["path", "url_list", "zipf", "documents", "popularity", "sizes"])]
     replay: Option<PathBuf>,

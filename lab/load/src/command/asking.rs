@@ -27,8 +27,8 @@ pub(crate) struct AskingArgs {
     path: Option<String>,
     /// Ask for the paths of a list, one a line, in turn.
     ///
-    /// A line is a path, or a URL of the same server; lines that begin with `#` and empty ones are left out. With
-    /// --zipf each request draws one; the first line is asked for most. `-` is standard input.
+    /// A line is a path, or a URL of the same server; lines that begin with `#` and empty ones are left out.
+    /// With --zipf each request draws one; the first line is asked for most. `-` is standard input.
     #[arg(long, value_name = "FILE")]
     url_list: Option<PathBuf>,
     /// Each request draws its document: the i-th of them with a weight of 1/i^ALPHA.
@@ -38,13 +38,14 @@ pub(crate) struct AskingArgs {
     zipf: Option<f64>,
     /// Number of documents that `{document}` counts; without --zipf they are asked for in turn.
     ///
-    /// Without this option no two requests ask for the same document. With --url-list: only its first N lines.
+    /// Without this option no two requests ask for the same document. With --url-list: only its first N
+    /// lines.
     #[arg(long, value_name = "N")]
     documents: Option<NonZeroU32>,
     /// Each request draws from the documents of a log, as often as it has them.
     ///
-    /// People ask for the log's own paths, or, if the URL has a `{document}`, for the numbers in the order in which
-    /// the log first names them. `-` is standard input.
+    /// People ask for the log's own paths, or, if the URL has a `{document}`, for the numbers in the order in
+    /// which the log first names them. `-` is standard input.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["url_list", "zipf", "documents"])]
     popularity: Option<PathBuf>,
     /// Size that replaces `{bytes}`: a number, or `pareto:SHAPE:SMALLEST[:LARGEST]`.

@@ -67,7 +67,8 @@ fn subject_of(subject: &str) -> Result<(Option<&str>, Metric), String> {
     }
 }
 
-/// Finds before a run what could only fail after it: classes that it does not have, a recovery without a crowd.
+/// Finds before a run what could only fail after it: classes that it does not have, a recovery without a
+/// crowd.
 ///
 /// # Errors
 /// The first of these.

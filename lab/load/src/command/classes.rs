@@ -1,4 +1,5 @@
-//! A file of classes: tables whose keys are the long names of options, read by the very parser of the options.
+//! A file of classes: tables whose keys are the long names of options, read by the very parser of the
+//! options.
 
 mod table;
 
@@ -25,8 +26,8 @@ pub(crate) struct Described {
     pub(crate) weight: Option<f64>,
 }
 
-/// Reads all classes of a file, in order; at least one. `usual_duration` is that of classes which say when their
-/// people come and not how long.
+/// Reads all classes of a file, in order; at least one. `usual_duration` is that of classes which say when
+/// their people come and not how long.
 ///
 /// # Errors
 /// A file that cannot be read; the first thing in it that is wrong, with the line, the class and the key.

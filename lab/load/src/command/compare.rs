@@ -14,8 +14,9 @@ use std::path::PathBuf;
 
 /// Compare two results: what got better, what got worse, and what is noise.
 ///
-/// Prints the figures of A and B with B / A, of shares with B − A; for all classes together and for each class that
-/// both have. Figures that are nought in both are left out; --json has every point of every distribution.
+/// Prints the figures of A and B with B / A, of shares with B − A; for all classes together and for each
+/// class that both have. Figures that are nought in both are left out; --json has every point of every
+/// distribution.
 ///
 /// Exits with 0 for every finding: use `--assert` where a bound has to hold.
 #[derive(Debug, clap::Args)]

@@ -12,10 +12,11 @@ pub(crate) const TOTAL: &str = "total";
 /// Refusals that Flashweir did not make.
 const OTHER: &str = "other";
 
-/// Writes a header and one line for each second and class, all classes (`total`) first: RFC 4180, CRLF as there.
+/// Writes a header and one line for each second and class, all classes (`total`) first: RFC 4180, CRLF as
+/// there.
 ///
-/// `seconds` is how long a stretch the line counts: 1, in long runs 2, 4, …; times are empty where nothing was
-/// completed.
+/// `seconds` is how long a stretch the line counts: 1, in long runs 2, 4, …; times are empty where nothing
+/// was completed.
 ///
 /// # Errors
 /// A file that cannot be written, by its name.

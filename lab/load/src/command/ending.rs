@@ -52,12 +52,12 @@ impl EndingArgs {
         Ok(())
     }
 
-    /// Prints the result, writes the files, and checks the assertions. Each is done even if another fails: a run
-    /// of an hour is not to be lost for a full disk or a reader that has gone.
+    /// Prints the result, writes the files, and checks the assertions. Each is done even if another fails: a
+    /// run of an hour is not to be lost for a full disk or a reader that has gone.
     ///
     /// # Errors
-    /// The first that failed, after the others were printed on stderr: a file that cannot be written, by its name;
-    /// stdout that cannot be; assertions that do not hold, reported line by line.
+    /// The first that failed, after the others were printed on stderr: a file that cannot be written, by its
+    /// name; stdout that cannot be; assertions that do not hold, reported line by line.
     pub(crate) fn deliver(&self, result: &LoadResult) -> anyhow::Result<()> {
         for warning in output::warnings(result) {
             eprintln!("{warning}");

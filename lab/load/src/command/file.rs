@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes the text beside the file first and then puts it in its place. A target that is no ordinary file (a pipe, a
-/// terminal) is written to directly: no reader finds half of it later, and it must not be replaced.
+/// Writes the text beside the file first and then puts it in its place. A target that is no ordinary file (a
+/// pipe, a terminal) is written to directly: no reader finds half of it later, and it must not be replaced.
 ///
 /// # Errors
 /// A place that cannot be written to; the file there is as it was.

@@ -1,4 +1,5 @@
-//! The HTML report of a run: one self-contained page, the numbers first and then the pictures that explain them.
+//! The HTML report of a run: one self-contained page, the numbers first and then the pictures that explain
+//! them.
 //!
 //! The page of an hour's run stays below a megabyte: charts draw at most a few points a pixel column, for any
 //! number of seconds, and a class has its own picture only where there are few of them.

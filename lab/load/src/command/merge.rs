@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 /// Add the results of shards to that of the whole run.
 ///
-/// Each shard sent its part of one schedule (`--shard I/N --start-at TIME`) and wrote its result (`--out FILE`).
-/// Counts and histograms add exactly; percentiles, ratios and the recovery are computed again from the sums, as if one
-/// machine had sent everything. Results of other runs (another URL, seed or length) and shards given twice are
-/// refused; a shard that is missing is reported.
+/// Each shard sent its part of one schedule (`--shard I/N --start-at TIME`) and wrote its result (`--out
+/// FILE`). Counts and histograms add exactly; percentiles, ratios and the recovery are computed again from
+/// the sums, as if one machine had sent everything. Results of other runs (another URL, seed or length) and
+/// shards given twice are refused; a shard that is missing is reported.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct MergeArgs {

@@ -21,8 +21,8 @@ pub(crate) struct PeopleArgs {
     timeout: Duration,
     /// A person leaves for good when a request, over all its tries, takes longer: abandoned.
     ///
-    /// `2s`, `exp:2s` (exponential with that mean) or `uniform:1s-3s`, drawn once for each person. Without this
-    /// option only the timeout ends a try.
+    /// `2s`, `exp:2s` (exponential with that mean) or `uniform:1s-3s`, drawn once for each person. Without
+    /// this option only the timeout ends a try.
     #[arg(long, value_name = "WAIT")]
     patience: Option<Wait>,
     /// Requests a person makes one after the other: N, geometric:MEAN or endless [default: 1].
@@ -35,8 +35,8 @@ pub(crate) struct PeopleArgs {
     think: Option<Wait>,
     /// People try again when they fail, after a wait [default: they do not].
     ///
-    /// `at-once`, `fixed:1s`, `backoff:100ms-10s` (doubling, with full jitter) or `retry-after:5s` (what the answer's
-    /// Retry-After says, else 5s).
+    /// `at-once`, `fixed:1s`, `backoff:100ms-10s` (doubling, with full jitter) or `retry-after:5s` (what the
+    /// answer's Retry-After says, else 5s).
     #[arg(long, value_name = "PACE")]
     retry: Option<Pace>,
     /// The chance that a person tries again after a failed try, 0 to 1.

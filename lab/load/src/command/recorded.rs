@@ -149,7 +149,8 @@ pub fn format_help() -> String {
     )
 }
 
-/// Notes on the faults of a log and on the parts left out; `remedy` follows the count of requests that may change something.
+/// Notes on the faults of a log and on the parts left out; `remedy` follows the count of requests that may
+/// change something.
 #[must_use]
 pub fn problem_notes(name: &str, recording: &Recording, remedy: &str) -> Vec<String> {
     let problems = recording.problems();

@@ -124,7 +124,8 @@ fn over(seconds: u64, second: impl Fn(u64) -> Second) -> Vec<Second> {
     (0..seconds).map(second).collect()
 }
 
-/// A second with `offered` requests, `refused` of them refused, half of those by Flashweir; one broken and one late.
+/// A second with `offered` requests, `refused` of them refused, half of those by Flashweir; one broken and
+/// one late.
 fn busy(second: u64, offered: u64, refused: u64) -> Second {
     let reasons = [("flash_crowd", refused / 2), ("other", refused - refused / 2)];
     Second {
@@ -147,7 +148,8 @@ fn busy(second: u64, offered: u64, refused: u64) -> Second {
     }
 }
 
-/// Half of those who cannot be served are refused, the others wait until they give up; a part of all come again.
+/// Half of those who cannot be served are refused, the others wait until they give up; a part of all come
+/// again.
 fn crowded(second: u64, people: u64) -> Second {
     let again = people.saturating_sub(CAPACITY) / 3;
     let offered = people + again;

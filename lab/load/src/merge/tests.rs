@@ -83,8 +83,8 @@ fn without_run(mut result: LoadResult) -> LoadResult {
     result
 }
 
-/// Counts, series, percentiles, histograms and the recovery of shards add up to those of the whole, to the last
-/// bucket, also when the result was written to a file in between.
+/// Counts, series, percentiles, histograms and the recovery of shards add up to those of the whole, to the
+/// last bucket, also when the result was written to a file in between.
 #[test]
 fn shards_add_up_to_the_whole() {
     let whole = results(20_000, 20, 1).remove(0).1;

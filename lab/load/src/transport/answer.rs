@@ -41,8 +41,8 @@ pub(super) enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// Reads the field's value: seconds, or a date, which is understood by the clock of the server that sent it where
-    /// the value of the answer's `Date` field is given too. `None`: neither.
+    /// Reads the field's value: seconds, or a date, which is understood by the clock of the server that sent
+    /// it where the value of the answer's `Date` field is given too. `None`: neither.
     pub(super) fn read(value: &[u8], date: Option<&[u8]>) -> Option<Self> {
         let value = value.trim_ascii();
         if !value.is_empty() && value.iter().all(u8::is_ascii_digit) {
@@ -57,7 +57,8 @@ impl RetryAfter {
         })
     }
 
-    /// The wait, at most [`PERSON_WAIT_SECONDS`]; none until a moment that has passed. `now` is the wall clock's time.
+    /// The wait, at most [`PERSON_WAIT_SECONDS`]; none until a moment that has passed. `now` is the wall
+    /// clock's time.
     pub(super) fn wait(self, now: impl FnOnce() -> SystemTime) -> Duration {
         let wait = match self {
             Self::Wait(wait) => wait,

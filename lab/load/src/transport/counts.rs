@@ -15,11 +15,12 @@ pub struct ConnectionCounts {
     /// Connections the target or the network refused, or this machine had no socket or address for.
     #[serde(rename = "connections_failed")]
     pub failed: u64,
-    /// Connections without anyone left to wait for them: timeout or patience ended before the target accepted.
+    /// Connections without anyone left to wait for them: timeout or patience ended before the target
+    /// accepted.
     #[serde(rename = "connections_given_up")]
     pub given_up: u64,
-    /// Connection requests (SYN) the kernel sent again, as far as it reports them, for connections opened, failed or
-    /// given up: the target's queue was full or the network lost something.
+    /// Connection requests (SYN) the kernel sent again, as far as it reports them, for connections opened,
+    /// failed or given up: the target's queue was full or the network lost something.
     pub syn_retransmissions: u64,
 }
 

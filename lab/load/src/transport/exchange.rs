@@ -1,8 +1,8 @@
 //! One request and its whole answer on one HTTP/1 connection: a write, a read, and nothing between.
 //!
-//! Writing and reading go on at the same time, so that a server which answers before it has read a large body, or
-//! echoes it, blocks no connection. Arriving bytes are read to the stack and understood there: a waiting connection
-//! holds no buffer, so that tens of thousands cost little.
+//! Writing and reading go on at the same time, so that a server which answers before it has read a large
+//! body, or echoes it, blocks no connection. Arriving bytes are read to the stack and understood there: a
+//! waiting connection holds no buffer, so that tens of thousands cost little.
 
 use super::answer::Answer;
 use super::parser::{Fed, Parser};

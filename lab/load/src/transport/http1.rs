@@ -36,8 +36,8 @@ impl Http1 {
         Self { keep, idle: Mutex::default(), bound }
     }
 
-    /// One try. An idle connection that the server closes without a byte of an answer is replaced, once, by a new
-    /// one, if asking twice does no harm: the server may have closed it before it saw the request.
+    /// One try. An idle connection that the server closes without a byte of an answer is replaced, once, by a
+    /// new one, if asking twice does no harm: the server may have closed it before it saw the request.
     pub(super) async fn ask(
         &self,
         dialler: &Dialler,

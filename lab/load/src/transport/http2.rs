@@ -23,7 +23,8 @@ impl Http2 {
         Self { pool: Http2Pool::new(connections_most) }
     }
 
-    /// One try. A request that a connection gives back unsent, because it was going away, goes over another one.
+    /// One try. A request that a connection gives back unsent, because it was going away, goes over another
+    /// one.
     pub(super) async fn ask(
         &self,
         dialler: &Dialler,

@@ -19,8 +19,8 @@ use std::task::Poll;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-/// Streams a connection is given before the server has said how many it takes; RFC 9113 §6.5.2 recommends that it
-/// take no fewer.
+/// Streams a connection is given before the server has said how many it takes; RFC 9113 §6.5.2 recommends
+/// that it take no fewer.
 const STREAMS_UNTIL_TOLD: usize = 100;
 
 /// The connections of one thread.
@@ -56,8 +56,8 @@ struct State {
 /// The connections from one address.
 #[derive(Default)]
 struct Source {
-    /// People go through it one by one, in order, and a person who must dial does so in the doorway: a burst opens as
-    /// many connections as it needs and not one each.
+    /// People go through it one by one, in order, and a person who must dial does so in the doorway: a burst
+    /// opens as many connections as it needs and not one each.
     door: Arc<tokio::sync::Mutex<()>>,
     connections: Vec<Connection>,
 }
@@ -66,8 +66,8 @@ struct Connection {
     number: u64,
     sender: Sender,
     streams: usize,
-    /// Shared with the driver; none once it ended. Asked how many streams the server takes, which it may tell at
-    /// any time.
+    /// Shared with the driver; none once it ended. Asked how many streams the server takes, which it may tell
+    /// at any time.
     live: Arc<Mutex<Option<Live>>>,
     driver: AbortHandle,
     /// Given back when the connection is closed.
@@ -199,7 +199,8 @@ async fn drive(live: Arc<Mutex<Option<Live>>>) {
     .await;
 }
 
-/// Only the transport's own thread locks anything here, so no lock is ever contended; none is held across an await.
+/// Only the transport's own thread locks anything here, so no lock is ever contended; none is held across an
+/// await.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,8 +13,8 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// The connection from `source` that was used last, if one is still in order: neither closed by the server
-    /// nor holding unrequested bytes. The others found on the way are closed.
+    /// The connection from `source` that was used last, if one is still in order: neither closed by the
+    /// server nor holding unrequested bytes. The others found on the way are closed.
     pub(super) fn take(&mut self, source: Option<IpAddr>) -> Option<Stream> {
         let connections = self.by_source.get_mut(&source)?;
         let mut found = None;

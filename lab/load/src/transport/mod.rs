@@ -1,8 +1,8 @@
 //! Transport of requests: connections to one target, and one try over them.
 //!
-//! A [`Transport`] belongs to one sending thread. HTTP/1 is done here on the socket itself: it is what nearly all
-//! runs use, and a general client's channels and tasks cost more than the requests. HTTP/2, where many requests
-//! share a connection, is hyper's.
+//! A [`Transport`] belongs to one sending thread. HTTP/1 is done here on the socket itself: it is what nearly
+//! all runs use, and a general client's channels and tasks cost more than the requests. HTTP/2, where many
+//! requests share a connection, is hyper's.
 
 mod answer;
 mod counts;
@@ -38,8 +38,8 @@ use std::net::IpAddr;
 pub struct TransportOptions {
     /// The protocol, and whether people share connections.
     pub protocol: Protocol,
-    /// Connections one sending thread has at most, idle ones included; no bound if absent. A person who finds none
-    /// free waits for one, in the order in which they came. 0 counts as 1.
+    /// Connections one sending thread has at most, idle ones included; no bound if absent. A person who finds
+    /// none free waits for one, in the order in which they came. 0 counts as 1.
     pub connections_most: Option<usize>,
     /// Certificates to trust when the target's URL says `https://`.
     pub tls: TlsOptions,
@@ -51,11 +51,11 @@ pub enum Protocol {
     /// HTTP/1.1, a new connection for each request, closed after it: what a crowd of strangers does.
     #[default]
     Http1New,
-    /// HTTP/1.1, an idle connection left by a person from the same address (and thread), or a new one if there is
-    /// none.
+    /// HTTP/1.1, an idle connection left by a person from the same address (and thread), or a new one if
+    /// there is none.
     Http1KeepAlive,
-    /// HTTP/2, connections shared by all people from the same address (and thread), by prior knowledge where the
-    /// URL says `http://` and by agreement (ALPN) where it says `https://`.
+    /// HTTP/2, connections shared by all people from the same address (and thread), by prior knowledge where
+    /// the URL says `http://` and by agreement (ALPN) where it says `https://`.
     Http2,
 }
 
@@ -85,12 +85,13 @@ impl Transport {
         Ok(Self { dialler: Dialler::new(target, options)?, spoken })
     }
 
-    /// One try: sends the request for `path` from `source` and reads the whole answer; the body is counted and
-    /// forgotten. `path` begins with `/` and holds no space or control character: nothing looks at it again.
+    /// One try: sends the request for `path` from `source` and reads the whole answer; the body is counted
+    /// and forgotten. `path` begins with `/` and holds no space or control character: nothing looks at it
+    /// again.
     ///
-    /// `sent` is called once, when the request was handed to the kernel or the HTTP/2 connection; not at all if
-    /// that failed. Dropping the future closes the connection, or resets the stream. Only the caller bounds the
-    /// time. Cost over a kept HTTP/1 connection: a write, a read, no allocation.
+    /// `sent` is called once, when the request was handed to the kernel or the HTTP/2 connection; not at all
+    /// if that failed. Dropping the future closes the connection, or resets the stream. Only the caller
+    /// bounds the time. Cost over a kept HTTP/1 connection: a write, a read, no allocation.
     ///
     /// # Errors
     /// Errors of [`ErrorKind`] that are about connections and framing; any status is an answer.

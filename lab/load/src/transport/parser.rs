@@ -1,8 +1,8 @@
 //! Reads one HTTP/1 answer from bytes as they arrive: no socket, no clock, and no copy of what arrives whole.
 //!
-//! Pieces may be cut anywhere; only a head, a chunk's size line or trailers that are cut are kept until the rest
-//! arrives. Each call costs time linear in its bytes, plus one more look at what is kept ([`LOAD_HEAD_BYTES`] at
-//! most).
+//! Pieces may be cut anywhere; only a head, a chunk's size line or trailers that are cut are kept until the
+//! rest arrives. Each call costs time linear in its bytes, plus one more look at what is kept
+//! ([`LOAD_HEAD_BYTES`] at most).
 
 use super::head::{self, Framing, Head, Malformed};
 use flashweir_core::limits::{CHUNK_LINE_BYTES, LOAD_ANSWER_FIELDS, LOAD_HEAD_BYTES};

@@ -1,5 +1,5 @@
-//! One connection to each of the target's addresses before the run, to report at once when no server listens rather
-//! than after the run.
+//! One connection to each of the target's addresses before the run, to report at once when no server listens
+//! rather than after the run.
 
 use super::dial::bind_to;
 use crate::{LoadError, Target};
@@ -13,12 +13,12 @@ use std::time::Duration;
 /// Time within which the target has to accept it.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(3);
 
-/// The addresses of the target that accept a connection from `source`; at least one. Each is connected to, all at the
-/// same time, and the connections closed again; blocks. TLS is not spoken: a handshake that fails is reported for each
-/// person.
+/// The addresses of the target that accept a connection from `source`; at least one. Each is connected to,
+/// all at the same time, and the connections closed again; blocks. TLS is not spoken: a handshake that fails
+/// is reported for each person.
 ///
-/// An address without a listener is left out: names often stand for one address of each kind (`localhost` does),
-/// and a client of such a name goes on to the next.
+/// An address without a listener is left out: names often stand for one address of each kind (`localhost`
+/// does), and a client of such a name goes on to the next.
 ///
 /// # Errors
 /// [`LoadError::Unreachable`].

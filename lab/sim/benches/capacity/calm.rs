@@ -1,4 +1,5 @@
-//! Requests refused in calm, before an origin that only waits, beside what issue 38 measured with the real gateway.
+//! Requests refused in calm, before an origin that only waits, beside what issue 38 measured with the real
+//! gateway.
 
 use crate::calm_table::{ROWS, Row};
 use crate::cell::BIN_MS;
@@ -9,7 +10,8 @@ use flashweir_admission::pipeline::{LoadCause, Situation, StageName, VerdictKeep
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{Counts, Outcome};
 
-/// Runs the rows that have all words in their names, or all, each class with its own URL and all on one, and prints a Markdown table.
+/// Runs the rows that have all words in their names, or all, each class with its own URL and all on one, and
+/// prints a Markdown table.
 pub(crate) fn print(words: &[&str], seeds: &[u64]) {
     let mut jobs: Vec<(&Row, Names, u64)> = Vec::new();
     for row in rows(words) {
@@ -66,7 +68,8 @@ fn counts(run: &Outcome, classes: std::ops::Range<usize>) -> Counts {
     counts
 }
 
-/// The verdict that was in force longest, of those other than calm where requests were refused for a second in all.
+/// The verdict that was in force longest, of those other than calm where requests were refused for a second
+/// in all.
 fn cause(run: &Outcome) -> LoadCause {
     let mut keeper = VerdictKeeper::default();
     let mut bins_of = [0; LoadCause::ALL.len()];
@@ -93,7 +96,8 @@ fn cause(run: &Outcome) -> LoadCause {
 /// The limit before the first plan that changes it.
 const START_LIMIT: u32 = 8;
 
-/// Rows of issue 38: refused by the real gateway, of how many offered, of the first kind and of the slow ones, and the cause that it named.
+/// Rows of issue 38: refused by the real gateway, of how many offered, of the first kind and of the slow
+/// ones, and the cause that it named.
 const MEASURED: &[(&str, &str, &str, &str)] = &[
     ("polls-20s", "1,346 of 1,482", "90 of 103", "slow_backend"),
     ("polls-20s-pages-to-150", "4,713 of 5,041", "87 of 103", "slow_backend"),

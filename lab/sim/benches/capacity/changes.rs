@@ -1,6 +1,7 @@
-//! How soon a change of the origin is found, counted in completions at the rate that there is after it. A loss to a third is found with the
-//! first request after which the next twenty that are completed are in time as often, but for a tenth, as behind the best fixed limit; three
-//! times the servers, when the limit is nine tenths of their number.
+//! How soon a change of the origin is found, counted in completions at the rate that there is after it. A
+//! loss to a third is found with the first request after which the next twenty that are completed are in time
+//! as often, but for a tenth, as behind the best fixed limit; three times the servers, when the limit is nine
+//! tenths of their number.
 
 use crate::cell::{Cell, Change, Spread, at};
 use crate::threads;
@@ -24,7 +25,8 @@ struct Found {
     response_times: f64,
 }
 
-/// Runs the cells in which the origin changes, and prints a row of a Markdown table for each change and spread of work.
+/// Runs the cells in which the origin changes, and prints a row of a Markdown table for each change and
+/// spread of work.
 pub(crate) fn print(cells: &[Cell], seeds: &[u64]) {
     let mut rows: BTreeMap<String, (Vec<Option<Found>>, Cell)> = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.is_feasible()) {
@@ -64,7 +66,8 @@ impl Found {
     }
 }
 
-/// The moments between which the origin is another one, and what it can do then; none for a cell in which it stays as it is.
+/// The moments between which the origin is another one, and what it can do then; none for a cell in which it
+/// stays as it is.
 fn changed(cell: &Cell) -> Option<(Range<Instant>, f64)> {
     let factor = match cell.change {
         Change::FewerCores => f64::from((cell.cores / 3).max(1)) / f64::from(cell.cores),
@@ -100,8 +103,8 @@ fn limit_found_s(cell: &Cell, outcome: &Outcome, during: &Range<Instant>) -> Opt
         .map(|(_, at_s)| at_s)
 }
 
-/// To the first request after which those who are answered are in time as often as behind the best fixed limit, seconds; none where
-/// that is never.
+/// To the first request after which those who are answered are in time as often as behind the best fixed
+/// limit, seconds; none where that is never.
 fn in_time_again_s(ours: &Outcome, known: &Outcome, during: &Range<Instant>) -> Option<f64> {
     let bin_s = ours.bin.as_secs_f64();
     let bin = |at: Instant| (at.saturating_since(Instant::ZERO).as_secs_f64() / bin_s).round() as usize;

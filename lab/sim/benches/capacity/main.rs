@@ -1,10 +1,14 @@
-//! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by cell.
+//! The capacity matrix: how much of the possible goodput the sentry gets without knowing the origin, cell by
+//! cell.
 //!
-//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K] [trace|sensitivity|ablation|changes|mixtures|calm] [WORD...]`: only
-//! cells whose name has all words (`c=4 Heavy x3`), a sample of N of them (another one for each M), the crowds of K seeds together in each; `trace` prints the limits
-//! taken, `sensitivity` what depends on each number of the model by which a crowd's limit is learned (`sensitivity numbers`: of the evidence of calm), `ablation` what each rule is worth, and `changes` how
-//! soon a change of the origin is found. `mixtures` runs cells of requests that differ (`fast=15 ratio=100 Crowd`) instead, with `sensitivity` for the
-//! numbers of the evidence of calm, and `calm` the table of requests refused while nothing is short.
+//! `cargo bench -p flashweir-sim --bench capacity -- [sample=N] [shuffle=M] [seed=S] [seeds=K]
+//! [trace|sensitivity|ablation|changes|mixtures|calm] [WORD...]`: only cells whose name has all words (`c=4
+//! Heavy x3`), a sample of N of them (another one for each M), the crowds of K seeds together in each;
+//! `trace` prints the limits taken, `sensitivity` what depends on each number of the model by which a crowd's
+//! limit is learned (`sensitivity numbers`: of the evidence of calm), `ablation` what each rule is worth, and
+//! `changes` how soon a change of the origin is found. `mixtures` runs cells of requests that differ
+//! (`fast=15 ratio=100 Crowd`) instead, with `sensitivity` for the numbers of the evidence of calm, and
+//! `calm` the table of requests refused while nothing is short.
 
 mod calm;
 #[path = "../../tests/sim/capacity/calm_table.rs"]

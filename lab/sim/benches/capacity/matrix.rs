@@ -46,8 +46,8 @@ impl Words {
         self.chosen(all_cells(), commands)
     }
 
-    /// The cells whose names have all words that are neither options (`sample=N`) nor one of `commands`: N of them where `sample=N` is given, another
-    /// sample for each `shuffle=M`.
+    /// The cells whose names have all words that are neither options (`sample=N`) nor one of `commands`: N of
+    /// them where `sample=N` is given, another sample for each `shuffle=M`.
     ///
     /// # Panics
     /// When there is none.

@@ -1,4 +1,5 @@
-//! Requests that differ: goodput behind the sentry over that behind the best fixed limit for the mixture, and requests refused while there is room.
+//! Requests that differ: goodput behind the sentry over that behind the best fixed limit for the mixture, and
+//! requests refused while there is room.
 
 use crate::mixture::Mixture;
 use crate::mixture_score::{Known, Score};

@@ -1,5 +1,5 @@
-//! The matrix with variants of what the sentry learns by, as rows of a Markdown table: means take a cell for 1 at most; *moved* counts
-//! cells whose share is another by more than 0.02.
+//! The matrix with variants of what the sentry learns by, as rows of a Markdown table: means take a cell for
+//! 1 at most; *moved* counts cells whose share is another by more than 0.02.
 
 use crate::cell::Cell;
 use crate::score::Score;

@@ -1,14 +1,14 @@
 //! A long flow of Linux's own TCP beside the simulated one, at the same rate and buffer.
 //!
-//! The real one runs between network namespaces, through a token bucket, in two ways: with what the simulator has (Reno,
-//! NewReno's recovery, delayed acknowledgements), which is what the ratios compare, and as Linux ships Reno, with SACK
-//! and all, to show what the simulator leaves out. Time begins with the first SYN: the whole time includes slow start.
-//! Bytes count once they are in order: the end of a long recovery can bring more than the link carries in the
-//! meantime.
+//! The real one runs between network namespaces, through a token bucket, in two ways: with what the simulator
+//! has (Reno, NewReno's recovery, delayed acknowledgements), which is what the ratios compare, and as Linux
+//! ships Reno, with SACK and all, to show what the simulator leaves out. Time begins with the first SYN: the
+//! whole time includes slow start. Bytes count once they are in order: the end of a long recovery can bring
+//! more than the link carries in the meantime.
 //!
-//! Medians over rounds. It needs root, and a quiet machine for the fast links: a propagation delay is kept by threads
-//! here. `make bench-tcp` runs it; ROUNDS and SECONDS in the environment change its length, and numbers on the command
-//! line leave out other rates, Mb/s.
+//! Medians over rounds. It needs root, and a quiet machine for the fast links: a propagation delay is kept by
+//! threads here. `make bench-tcp` runs it; ROUNDS and SECONDS in the environment change its length, and
+//! numbers on the command line leave out other rates, Mb/s.
 
 mod point;
 mod real;

@@ -52,7 +52,8 @@ pub(crate) fn looks(length: Duration) -> u32 {
     (length.as_millis() / LOOK_EVERY.as_millis()) as u32 / 2 * 2
 }
 
-/// The payload at half the time and at the end, bytes, over `seconds` in all: goodput, and that of the later half.
+/// The payload at half the time and at the end, bytes, over `seconds` in all: goodput, and that of the later
+/// half.
 pub(crate) fn goodputs(bytes: [u64; 2], seconds: f64) -> [f64; 2] {
     let [half, all] = bytes;
     [all as f64 * 8.0 / seconds, (all - half) as f64 * 8.0 / (seconds / 2.0)]

@@ -1,4 +1,5 @@
-//! The flow of two Linux kernels' TCP through a token bucket: server – long wire – router – slow link – client.
+//! The flow of two Linux kernels' TCP through a token bucket: server – long wire – router – slow link –
+//! client.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -19,7 +20,8 @@ pub(crate) enum Stack {
     Shipped,
 }
 
-/// What both ends are set to, whichever the stack: windows never limit the flow, and no flow learns from one before it.
+/// What both ends are set to, whichever the stack: windows never limit the flow, and no flow learns from one
+/// before it.
 const ALWAYS: [(&str, &str); 5] = [
     ("tcp_congestion_control", "reno"),
     ("tcp_no_metrics_save", "1"),

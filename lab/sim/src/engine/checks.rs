@@ -7,8 +7,8 @@ pub type Check<W> = (&'static str, fn(&W) -> Result<(), String>);
 
 /// Runs `checks` on `world` where debug assertions are compiled in (tests, debug builds); nothing otherwise.
 ///
-/// Call it after every step with checks that look at what the step touched, and now and then, and at the end, with those
-/// that look at everything.
+/// Call it after every step with checks that look at what the step touched, and now and then, and at the end,
+/// with those that look at everything.
 ///
 /// # Panics
 /// If a check fails: conservation, bounds and the order of time are invariants of the simulator, not results.

@@ -2,8 +2,9 @@
 
 use flashweir_core::{Hasher64, Instant};
 
-/// Folds every handled event into 64 bits: same seed, same settings, same code give the same value on every run and
-/// machine, in debug and release. A different value shows that *something* happened differently, however small.
+/// Folds every handled event into 64 bits: same seed, same settings, same code give the same value on every
+/// run and machine, in debug and release. A different value shows that *something* happened differently,
+/// however small.
 ///
 /// About 10 ns for each event.
 ///
@@ -29,7 +30,8 @@ impl EventHash {
         Self { hasher: Hasher64::new(0, 0), value: 0, events: 0 }
     }
 
-    /// Adds one event: when it happened, what kind it was, and the numbers that tell it from others of its kind.
+    /// Adds one event: when it happened, what kind it was, and the numbers that tell it from others of its
+    /// kind.
     pub fn fold(&mut self, now: Instant, kind: u8, payload: u64) {
         let mut bytes = [0; 25];
         bytes[..8].copy_from_slice(&self.value.to_le_bytes());

@@ -1,4 +1,5 @@
-//! Common parts of every simulated world: the order of events, the proof of that order, and checks after each step.
+//! Common parts of every simulated world: the order of events, the proof of that order, and checks after each
+//! step.
 //!
 //! ```
 //! use flashweir_core::{Duration, Instant};

@@ -4,10 +4,11 @@ use flashweir_core::{Instant, limits};
 
 /// Events by time, and by the order in which they were scheduled where times are equal.
 ///
-/// There is no cancel. An owner whose deadline may change keeps it beside the queue (or a generation in the event) and
-/// ignores an event that no longer fits: that costs one comparison where it happens, while a table of cancelled events
-/// costs a look-up for every event of every owner. An owner that only ever moves a deadline later, as a
-/// retransmission timer does, keeps its one pending event and schedules again when that comes too early.
+/// There is no cancel. An owner whose deadline may change keeps it beside the queue (or a generation in the
+/// event) and ignores an event that no longer fits: that costs one comparison where it happens, while a table
+/// of cancelled events costs a look-up for every event of every owner. An owner that only ever moves a
+/// deadline later, as a retransmission timer does, keeps its one pending event and schedules again when that
+/// comes too early.
 ///
 /// `schedule` and `pop` cost O(log n), about 20 to 40 ns while n stays below a few thousand; the memory is
 /// 16 bytes and one `E` for each event, kept for reuse. Keep `E` within 16 bytes.
@@ -80,8 +81,8 @@ impl<E: Copy> Queue<E> {
     /// [`QueueError::Full`] when the bound is met.
     ///
     /// # Panics
-    /// If `at` has passed: an owner that computes a time before now has a wrong model, and no result would be worth
-    /// having.
+    /// If `at` has passed: an owner that computes a time before now has a wrong model, and no result would be
+    /// worth having.
     pub fn schedule(&mut self, at: Instant, event: E) -> Result<(), QueueError> {
         assert!(at >= self.now, "an event was scheduled for {at:?}, before now ({:?})", self.now);
         if self.heap.len() >= self.bound {
@@ -122,8 +123,9 @@ impl<E: Copy> Queue<E> {
         self.heap[index] = moving;
     }
 
-    /// Fills the root's place with the earliest child, level by level, and then lets what was put there rise from
-    /// the bottom: it came from the bottom, so it seldom rises, and the way down needs no comparison with it.
+    /// Fills the root's place with the earliest child, level by level, and then lets what was put there rise
+    /// from the bottom: it came from the bottom, so it seldom rises, and the way down needs no comparison
+    /// with it.
     fn sift_down(&mut self) {
         let heap = &mut self.heap[..];
         let Some(&moving) = heap.first() else { return };
@@ -156,7 +158,8 @@ impl<E: Copy> Default for Queue<E> {
     }
 }
 
-/// Four: half the depth of a binary heap for two more comparisons on each level, and siblings share cache lines.
+/// Four: half the depth of a binary heap for two more comparisons on each level, and siblings share cache
+/// lines.
 const CHILDREN: usize = 4;
 
 fn time_of(key: u128) -> Instant {

@@ -1,4 +1,5 @@
-//! A request up and a response down over one connection: both ends of it, from SYN to the last acknowledgement.
+//! A request up and a response down over one connection: both ends of it, from SYN to the last
+//! acknowledgement.
 
 use super::packet::{Direction, Packet, PacketKind};
 use super::record::{FlowEnd, FlowRecord, FlowSettings, Response};

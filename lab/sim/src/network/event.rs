@@ -53,8 +53,8 @@ impl Event {
 /// Events reported to the owner of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// A server has a whole request whose answer is [`super::Response::Decided`]: call [`super::Network::respond`] when
-    /// it is known.
+    /// A server has a whole request whose answer is [`super::Response::Decided`]: call
+    /// [`super::Network::respond`] when it is known.
     RequestReceived {
         /// The flow of the request.
         flow: FlowId,
@@ -63,8 +63,8 @@ pub enum Happening {
     },
     /// A flow ended; its record says how. Each flow ends once.
     Ended(FlowRecord),
-    /// The server's end of a flow that was completed or abandoned knows of it, by the last acknowledgement or a reset, or
-    /// has given up hope of either. Nothing is left of the flow.
+    /// The server's end of a flow that was completed or abandoned knows of it, by the last acknowledgement or
+    /// a reset, or has given up hope of either. Nothing is left of the flow.
     Closed(FlowRecord),
     /// A time the owner asked for has come.
     Woken {

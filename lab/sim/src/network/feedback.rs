@@ -1,18 +1,22 @@
 //! Sources whose receiver reports every packet: those that pay a price, and a TCP that ignores everything.
 //!
-//! **Vegas over prices** (Low and Srikant 2004, eq. 15, as Low, Peterson and Wang derive it): once in a round trip, with the window w, the
-//! rate x = w/RTT and the price q of the path, w grows by a packet where x·q is below αd, and shrinks by one where it is above. So x
-//! settles where x·q = αd: who pays more gets more, and all with the same αd get the same. The price is read from marks,
-//! q = −ln(1 − m)/ln φ, with m the smoothed part of packets that came with a mark. A lost packet counts as a marked one.
+//! **Vegas over prices** (Low and Srikant 2004, eq. 15, as Low, Peterson and Wang derive it): once in a round
+//! trip, with the window w, the rate x = w/RTT and the price q of the path, w grows by a packet where x·q is
+//! below αd, and shrinks by one where it is above. So x settles where x·q = αd: who pays more gets more, and
+//! all with the same αd get the same. The price is read from marks, q = −ln(1 − m)/ln φ, with m the smoothed
+//! part of packets that came with a mark. A lost packet counts as a marked one.
 //!
-//! Four things are ours. The source sends at its rate, a packet each 1/x, so that w may be below one: the paper's 4000
-//! flows have 0.3 packets a second each. A step is at most an eighth of the window, as a packet in each round trip is no small step there,
-//! and in proportion to 1 − x·q/αd down to −1: steps that know only their sign make all sources swing together. And after a
-//! silence of four round trips and packets the window is halved, as nothing comes back.
+//! Four things are ours. The source sends at its rate, a packet each 1/x, so that w may be below one: the
+//! paper's 4000 flows have 0.3 packets a second each. A step is at most an eighth of the window, as a packet
+//! in each round trip is no small step there, and in proportion to 1 − x·q/αd down to −1: steps that know
+//! only their sign make all sources swing together. And after a silence of four round trips and packets the
+//! window is halved, as nothing comes back.
 //!
-//! **Unresponsive TCP** sends at a constant rate and repeats what was lost; it ignores marks and losses otherwise.
+//! **Unresponsive TCP** sends at a constant rate and repeats what was lost; it ignores marks and losses
+//! otherwise.
 //!
-//! [`Packet::last`] distinguishes repetitions from new packets, so goodput (first transmissions) is known beside throughput.
+//! [`Packet::last`] distinguishes repetitions from new packets, so goodput (first transmissions) is known
+//! beside throughput.
 
 use super::NetworkError;
 use super::datagrams::INTERVAL_RATES;

@@ -88,7 +88,8 @@ impl LinkBooks {
     }
 }
 
-/// Events that a link wants: at most one of each kind is pending for a link, however many packets wait or travel.
+/// Events that a link wants: at most one of each kind is pending for a link, however many packets wait or
+/// travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     /// When the transmitter can take the next waiting packet.
@@ -132,7 +133,8 @@ impl Link {
         }
     }
 
-    /// Takes a packet in, or loses it. An idle link sends it at once, without an event for the end of sending.
+    /// Takes a packet in, or loses it. An idle link sends it at once, without an event for the end of
+    /// sending.
     pub(super) fn offer(&mut self, now: Instant, packet: Packet) -> Wanted {
         self.books.offered += 1;
         if self.loss_threshold > 0 && self.rng.next_u64() < self.loss_threshold {

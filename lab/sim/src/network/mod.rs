@@ -1,8 +1,9 @@
-//! Packet level: links with buffers and disciplines, TCP, sources with and without feedback, and stages that watch links.
+//! Packet level: links with buffers and disciplines, TCP, sources with and without feedback, and stages that
+//! watch links.
 //!
-//! A [`Network`] is a plain value. Its owner builds it, opens flows, and calls [`Network::next`], which runs events until
-//! something happens that the owner must know: a request to answer, a flow's end, a wake-up. Gates and meters sit on
-//! watched links as a [`Stage`]. A run depends on the calls and the seed alone.
+//! A [`Network`] is a plain value. Its owner builds it, opens flows, and calls [`Network::next`], which runs
+//! events until something happens that the owner must know: a request to answer, a flow's end, a wake-up.
+//! Gates and meters sit on watched links as a [`Stage`]. A run depends on the calls and the seed alone.
 //!
 //! ```
 //! use flashweir_core::{Duration, Instant};

@@ -1,6 +1,7 @@
 //! Packets: a few numbers, copied freely.
 
-/// Names a flow; a slot that is used again gets another generation, so late packets and timers never reach a stranger.
+/// Names a flow; a slot that is used again gets another generation, so late packets and timers never reach a
+/// stranger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId {
     pub(super) slot: u32,
@@ -66,8 +67,8 @@ pub struct Packet {
     pub flow: FlowId,
     /// Number of the segment (data), or of the packet of its source.
     pub sequence: u32,
-    /// The first segment that the sender of this packet has not received yet; of a source with feedback, when the packet was
-    /// sent, microseconds.
+    /// The first segment that the sender of this packet has not received yet; of a source with feedback, when
+    /// the packet was sent, microseconds.
     pub acknowledgement: u32,
     /// The link it takes next, as an index into the topology's hops.
     pub(super) hop: u32,
@@ -77,7 +78,8 @@ pub struct Packet {
     pub kind: PacketKind,
     /// Which way it goes.
     pub direction: Direction,
-    /// Whether this is the last segment of the request or the response; of a source with feedback, whether it is a repetition.
+    /// Whether this is the last segment of the request or the response; of a source with feedback, whether it
+    /// is a repetition.
     pub last: bool,
     /// Congestion marks.
     pub ecn: Ecn,

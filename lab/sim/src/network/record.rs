@@ -39,8 +39,8 @@ pub enum FlowEnd {
     Completed,
     /// No SYN was answered.
     NotConnected,
-    /// One end gave up after repeating the same segment without an acknowledgement. (The simulator notifies the owner at
-    /// once, for either end.)
+    /// One end gave up after repeating the same segment without an acknowledgement. (The simulator notifies
+    /// the owner at once, for either end.)
     GivenUp,
     /// The owner took the client away.
     Abandoned,

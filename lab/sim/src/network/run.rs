@@ -13,8 +13,8 @@ use crate::engine::check_world;
 use flashweir_core::{Instant, limits};
 
 impl Network {
-    /// Runs events until something happens that the owner must know; none when the next event lies after `until` (it
-    /// stays for the next call) or there is none. O(log pending) for each event.
+    /// Runs events until something happens that the owner must know; none when the next event lies after
+    /// `until` (it stays for the next call) or there is none. O(log pending) for each event.
     ///
     /// # Errors
     /// When a bound is met; the network must not be used further.
@@ -137,8 +137,8 @@ impl Network {
         })
     }
 
-    /// Lets one end of a flow act, and carries out what it wants: packets, timers, news for the owner. Late events and
-    /// packets of flows that are gone do nothing.
+    /// Lets one end of a flow act, and carries out what it wants: packets, timers, news for the owner. Late
+    /// events and packets of flows that are gone do nothing.
     fn touch<S: Stage>(
         &mut self,
         now: Instant,

@@ -23,11 +23,13 @@ pub enum Answer {
 
 /// Sees the packets of the watched links, in both directions, in the order of events.
 ///
-/// A type parameter of [`super::Network::next`], so that looking at a packet costs a direct call. An action due at
-/// its own time (a planner's tick) is a wake-up of the network's owner, who holds the stage in between.
+/// A type parameter of [`super::Network::next`], so that looking at a packet costs a direct call. An action
+/// due at its own time (a planner's tick) is a wake-up of the network's owner, who holds the stage in
+/// between.
 pub trait Stage {
-    /// A packet going `direction` at a watched link. Called for every packet that is offered or arrives there, so it
-    /// should take a bounded, small time. A new connection is a packet of kind [`super::PacketKind::Syn`].
+    /// A packet going `direction` at a watched link. Called for every packet that is offered or arrives
+    /// there, so it should take a bounded, small time. A new connection is a packet of kind
+    /// [`super::PacketKind::Syn`].
     fn packet(&mut self, now: Instant, direction: Direction, packet: &Packet) -> Answer;
 }
 

@@ -5,7 +5,8 @@ use super::packet::Direction;
 use flashweir_core::limits;
 use std::collections::VecDeque;
 
-/// A host or a router. It does nothing by itself: queues belong to links, and decisions to stages that watch links.
+/// A host or a router. It does nothing by itself: queues belong to links, and decisions to stages that watch
+/// links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(pub(super) u32);
 

@@ -170,8 +170,8 @@ impl Network {
         Ok(flow)
     }
 
-    /// Lets the server of `flow` answer with `bytes` at `at`. Does nothing if the flow is gone by then, has no complete
-    /// request, or is answered already. Returns whether the flow exists now.
+    /// Lets the server of `flow` answer with `bytes` at `at`. Does nothing if the flow is gone by then, has
+    /// no complete request, or is answered already. Returns whether the flow exists now.
     ///
     /// # Errors
     /// At the bound on events.
@@ -182,8 +182,8 @@ impl Network {
         Ok(true)
     }
 
-    /// Lets the client of `flow` go away at `at`: it sends a reset, and answers every later packet with another.
-    /// Does nothing if the flow has ended by then. Returns whether the flow exists now.
+    /// Lets the client of `flow` go away at `at`: it sends a reset, and answers every later packet with
+    /// another. Does nothing if the flow has ended by then. Returns whether the flow exists now.
     ///
     /// # Errors
     /// At the bound on events.
@@ -195,9 +195,9 @@ impl Network {
         Ok(true)
     }
 
-    /// Takes the server's end of `flow` away at `at`: it sends a reset, and answers every later packet with another, until
-    /// the client has heard of it or left. Does nothing if the flow is gone by then or is being answered. Returns whether
-    /// the flow exists now.
+    /// Takes the server's end of `flow` away at `at`: it sends a reset, and answers every later packet with
+    /// another, until the client has heard of it or left. Does nothing if the flow is gone by then or is
+    /// being answered. Returns whether the flow exists now.
     ///
     /// # Errors
     /// At the bound on events.
@@ -209,8 +209,8 @@ impl Network {
         Ok(true)
     }
 
-    /// Sets whether every link loses all packets offered to it, until the next call. Packets already waiting or
-    /// travelling still arrive.
+    /// Sets whether every link loses all packets offered to it, until the next call. Packets already waiting
+    /// or travelling still arrive.
     pub fn cut(&mut self, is_cut: bool) {
         self.is_cut = is_cut;
     }
@@ -319,7 +319,8 @@ impl Network {
         self.books
     }
 
-    /// Checks everything, in every build: conservation over all links and the agreement of all books. O(links).
+    /// Checks everything, in every build: conservation over all links and the agreement of all books.
+    /// O(links).
     ///
     /// # Errors
     /// With the numbers that do not agree.

@@ -1,4 +1,5 @@
-//! Conditions that must hold in every network: packets are conserved, buffers keep their bounds, senders stay in order.
+//! Conditions that must hold in every network: packets are conserved, buffers keep their bounds, senders stay
+//! in order.
 
 use super::world::Network;
 use crate::engine::Check;

@@ -33,8 +33,8 @@ pub(super) fn described(scenario: &Scenario) -> Result<request::Scenario, Scenar
 
 /// Clients – access links – router – bottleneck – router with the servers behind it.
 ///
-/// The paper's routers between the clients and the bottleneck and its separate servers have links without queues; they
-/// are left out, as they would cost events and change nothing.
+/// The paper's routers between the clients and the bottleneck and its separate servers have links without
+/// queues; they are left out, as they would cost events and change nothing.
 fn network(scenario: &Scenario) -> PacketNetwork {
     let Links { clients: count, access_bits_per_s, access_delay, access_buffer_packets, .. } = scenario.links;
     let links = &scenario.links;

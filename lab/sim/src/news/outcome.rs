@@ -90,7 +90,8 @@ impl Outcome {
         total.response_packets_lost as f64 / (total.response_packets.max(1)) as f64
     }
 
-    /// The first tick from `from_s` on at which the planner was not in its normal mode, in seconds from the start.
+    /// The first tick from `from_s` on at which the planner was not in its normal mode, in seconds from the
+    /// start.
     #[must_use]
     pub fn first_alarm_s(&self, from_s: u64) -> Option<f64> {
         let limits = |tick: &&Tick| tick.explanation.is_some_and(|it| it.mode != Mode::Normal);

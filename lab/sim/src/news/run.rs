@@ -8,12 +8,12 @@ use flashweir_core::{Duration, Instant};
 
 /// Simulates a flash crowd to the end of its arrivals.
 ///
-/// About one event in 0.1 to 0.5 µs, and 30 to 100 events for each person. Memory: about 1.2 kB for each person who
-/// waits, which without a controller may be all the people whom the bottleneck cannot carry.
+/// About one event in 0.1 to 0.5 µs, and 30 to 100 events for each person. Memory: about 1.2 kB for each
+/// person who waits, which without a controller may be all the people whom the bottleneck cannot carry.
 ///
 /// # Errors
-/// Settings out of range, by the names of the request level, or more people or packets at once than the simulator's
-/// bounds.
+/// Settings out of range, by the names of the request level, or more people or packets at once than the
+/// simulator's bounds.
 ///
 /// # Panics
 /// If people or packets are not conserved: an invariant of the simulator, not a result.

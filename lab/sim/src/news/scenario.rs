@@ -16,7 +16,8 @@ pub struct Scenario {
     pub arrivals: RateProfile,
     /// Bytes of each person's page.
     pub pages: Sizes,
-    /// How long a person waits for the whole page before leaving for good; none: as long as TCP does (an hour at most).
+    /// How long a person waits for the whole page before leaving for good; none: as long as TCP does (an hour
+    /// at most).
     pub patience: Option<Wait>,
     /// The network.
     pub links: Links,
@@ -26,7 +27,8 @@ pub struct Scenario {
     pub server: Server,
     /// Controller of new connections; its interval is 1 s to an hour.
     pub router: RouterSettings,
-    /// Time of its first decision; above zero and at most one interval. Which part of it a crowd meets makes a difference.
+    /// Time of its first decision; above zero and at most one interval. Which part of it a crowd meets makes
+    /// a difference.
     pub first_tick: Duration,
     /// A long transfer from another server through the same bottleneck, which the router does not limit.
     pub bulk: Option<BulkTransfer>,
@@ -39,7 +41,8 @@ pub struct Links {
     pub clients: u32,
     /// Slowest and fastest access link, bits per second: log-uniform between, each way alike.
     pub access_bits_per_s: (u64, u64),
-    /// Shortest and longest one-way delay of access links: log-uniform between, drawn independently of the rate.
+    /// Shortest and longest one-way delay of access links: log-uniform between, drawn independently of the
+    /// rate.
     pub access_delay: (Duration, Duration),
     /// Room before each access link, packets.
     pub access_buffer_packets: u32,
@@ -60,7 +63,8 @@ pub enum Server {
     FirstComeFirstServed {
         /// Bytes of pages made in a second; at least 1.
         bytes_per_s: u64,
-        /// Requests that may wait or be served at once, at least 1; the connections of more are reset. None: no bound.
+        /// Requests that may wait or be served at once, at least 1; the connections of more are reset. None:
+        /// no bound.
         requests_most: Option<usize>,
     },
 }
@@ -97,8 +101,8 @@ impl Default for Scenario {
 }
 
 impl Default for Links {
-    /// The paper's clients and the ends of their link properties (§7.1); a bottleneck of 4 Mb/s with ns-2's usual
-    /// buffer of 50 packets, neither of which the paper gives.
+    /// The paper's clients and the ends of their link properties (§7.1); a bottleneck of 4 Mb/s with ns-2's
+    /// usual buffer of 50 packets, neither of which the paper gives.
     fn default() -> Self {
         Self {
             clients: 1_000,

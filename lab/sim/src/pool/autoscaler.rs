@@ -1,9 +1,11 @@
-//! An autoscaler on processor utilisation, with the rules of Kubernetes' HorizontalPodAutoscaler (autoscaling/v2) and their defaults.
+//! An autoscaler on processor utilisation, with the rules of Kubernetes' HorizontalPodAutoscaler
+//! (autoscaling/v2) and their defaults.
 //!
-//! desired = ⌈servers · utilisation / target⌉, unless the ratio is within the tolerance. A server that starts counts as idle when the
-//! ratio asks for more, and if that turns the answer round nothing is done. Growth is bounded by the larger of two policies; servers
-//! are given back only as far as every answer of the stabilisation window allows. Its input is the *admitted* work: while requests are
-//! refused every processor is busy, and the ratio never exceeds 1/target, however many times the demand is.
+//! desired = ⌈servers · utilisation / target⌉, unless the ratio is within the tolerance. A server that starts
+//! counts as idle when the ratio asks for more, and if that turns the answer round nothing is done. Growth is
+//! bounded by the larger of two policies; servers are given back only as far as every answer of the
+//! stabilisation window allows. Its input is the *admitted* work: while requests are refused every processor
+//! is busy, and the ratio never exceeds 1/target, however many times the demand is.
 
 use flashweir_core::{Duration, Instant};
 use std::collections::VecDeque;

@@ -24,7 +24,8 @@ pub(super) fn poisson(rng: &mut Rng, mean: f64) -> u64 {
     count
 }
 
-/// The sum of `count` times of this mean and squared coefficient of variation, as a normal number; never less than a tenth of its mean.
+/// The sum of `count` times of this mean and squared coefficient of variation, as a normal number; never less
+/// than a tenth of its mean.
 pub(super) fn sum_s(rng: &mut Rng, count: u64, mean_s: f64, squared_variation: f64) -> f64 {
     let count = count as f64;
     let expected_s = count * mean_s;

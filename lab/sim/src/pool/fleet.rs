@@ -47,7 +47,8 @@ impl Fleet {
         core::mem::take(&mut self.start_ups)
     }
 
-    /// Orders servers, or gives some back: the last ordered first, then some that serve. True if that changes anything.
+    /// Orders servers, or gives some back: the last ordered first, then some that serve. True if that changes
+    /// anything.
     pub(super) fn set(&mut self, now: Instant, wanted: u32, start_up: &StartUp, rng: &mut Rng) -> bool {
         let total = self.total();
         if wanted == total {

@@ -7,8 +7,8 @@ use flashweir_provisioning::ApplicationPolicy;
 use flashweir_provisioning::queueing::{ArrivalStream, Dispatch, size};
 use std::collections::VecDeque;
 
-/// For each interval of the plan, the servers to have ordered: the most that any time needs until an order would be up. By the same
-/// model as the planner's, without any margin.
+/// For each interval of the plan, the servers to have ordered: the most that any time needs until an order
+/// would be up. By the same model as the planner's, without any margin.
 pub(super) fn orders(scenario: &Scenario, model: &ApplicationModel, policy: &ApplicationPolicy) -> Vec<u32> {
     let needed = needed_by_interval(scenario, model, policy);
     let interval = scenario.policy.interval;

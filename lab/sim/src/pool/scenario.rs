@@ -74,8 +74,8 @@ pub enum Scaler {
     Planner,
     /// An autoscaler on processor utilisation.
     Autoscaler(AutoscalerSettings),
-    /// Knows the profile, and has each server up the moment it is needed, by the model that the planner sizes with. Of several
-    /// applications the first have what they need.
+    /// Knows the profile, and has each server up the moment it is needed, by the model that the planner sizes
+    /// with. Of several applications the first have what they need.
     Oracle,
     /// The servers of the beginning.
     Fixed,
@@ -169,7 +169,8 @@ impl Scenario {
 }
 
 impl ApplicationModel {
-    /// One class worth 1, exponential service times of 15.5 ms (60/s and server, Cataclysm §6.5), `servers` at the beginning.
+    /// One class worth 1, exponential service times of 15.5 ms (60/s and server, Cataclysm §6.5), `servers`
+    /// at the beginning.
     #[must_use]
     pub fn new(rate: RateProfile, servers: u32) -> Self {
         Self {

@@ -18,7 +18,8 @@ impl<'a> ProfileWalk<'a> {
         Self { segments: profile.segments(), into: Duration::ZERO }
     }
 
-    /// The rate in the middle of the next `tick`; 0 once the profile is over. O(1) but for segments that are passed.
+    /// The rate in the middle of the next `tick`; 0 once the profile is over. O(1) but for segments that are
+    /// passed.
     pub(super) fn next_rate(&mut self, tick: Duration) -> f64 {
         self.into += tick / 2;
         while let Some(first) = self.segments.first()
@@ -69,8 +70,9 @@ impl<'a> Traffic<'a> {
         core::mem::replace(&mut self.counts, empty)
     }
 
-    /// One tick with `ready` servers and this target. The wait is that of the work that is admitted already; a request is late if with it
-    /// the 95th percentile of response times exceeds the target, so that admission lets in what waits no longer than the rest.
+    /// One tick with `ready` servers and this target. The wait is that of the work that is admitted already;
+    /// a request is late if with it the 95th percentile of response times exceeds the target, so that
+    /// admission lets in what waits no longer than the rest.
     pub(super) fn step(&mut self, rng: &mut Rng, tick: Duration, ready: u32, target: Duration) -> TickCounts {
         let service = self.model.service;
         let capacity_s = f64::from(ready) * tick.as_secs_f64();

@@ -1,4 +1,5 @@
-//! Servers with copies of documents, redirectors that spread requests over them, and placement that moves the copies.
+//! Servers with copies of documents, redirectors that spread requests over them, and placement that moves the
+//! copies.
 //!
 //! ```text
 //! arrivals ─► distributor ─► redirector (by the ring) ─► server: its cache, its processors
@@ -6,8 +7,9 @@
 //!                               └─ placement: published (asked by servers) or repaired (planned here)
 //! ```
 //!
-//! The redirectors, the ring, the schedule of reports and both kinds of placement are those of `flashweir-replication`, unchanged.
-//! Each redirector sees the requests for its own documents and the servers' reports, nothing else.
+//! The redirectors, the ring, the schedule of reports and both kinds of placement are those of
+//! `flashweir-replication`, unchanged. Each redirector sees the requests for its own documents and the
+//! servers' reports, nothing else.
 
 mod closed_loop;
 mod outcome;

@@ -65,7 +65,8 @@ impl Outcome {
         loads.into_iter().fold(0.0, f64::max) / mean
     }
 
-    /// The highest of [`max_over_mean`](Self::max_over_mean) over consecutive windows of `window_s` in these seconds.
+    /// The highest of [`max_over_mean`](Self::max_over_mean) over consecutive windows of `window_s` in these
+    /// seconds.
     #[must_use]
     pub fn worst_max_over_mean(&self, seconds: &Range<f64>, window_s: f64) -> f64 {
         windows(seconds, window_s).map(|window| self.max_over_mean(&window)).fold(0.0, f64::max)
@@ -96,7 +97,8 @@ impl Outcome {
         self.placements.iter().map(|it| it.at_s).find(|&at_s| at_s >= from_s)
     }
 
-    /// Seconds from `from_s` until the loads stay within `part` of the mean for every window of `window_s` from there to `to_s`.
+    /// Seconds from `from_s` until the loads stay within `part` of the mean for every window of `window_s`
+    /// from there to `to_s`.
     #[must_use]
     pub fn balanced_after_s(&self, from_s: f64, to_s: f64, window_s: f64, part: f64) -> Option<f64> {
         let bin_s = self.bin.as_secs_f64();

@@ -1,4 +1,5 @@
-//! Counts of tries by result: in the terms of the load tool, with the gate's and the server's part beside the client's.
+//! Counts of tries by result: in the terms of the load tool, with the gate's and the server's part beside the
+//! client's.
 
 use super::gate::ShedReason;
 use flashweir_core::measure::Histogram;
@@ -7,8 +8,8 @@ use flashweir_core::{Duration, Instant};
 /// Tries counted by what became of them.
 /// `offered = completed + refused + timed_out + abandoned + broken + in flight`.
 ///
-/// All are counted where the try began; `admitted` and `shed` are what the gate decided about them, whether or not the
-/// client was still there to hear of it.
+/// All are counted where the try began; `admitted` and `shed` are what the gate decided about them, whether
+/// or not the client was still there to hear of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Tries that began.
@@ -33,7 +34,8 @@ pub struct Counts {
     pub abandoned: u64,
     /// Tries that broke: the server was down, or went down, or TCP made no connection or gave it up.
     pub broken: u64,
-    /// Latencies of the completed, summed, nanoseconds (from the moment a try was to begin to its whole answer).
+    /// Latencies of the completed, summed, nanoseconds (from the moment a try was to begin to its whole
+    /// answer).
     pub latency_nanos: u64,
 }
 
@@ -152,7 +154,8 @@ impl Books {
             let last = self.classes.first().map_or(0, |book| book.bins.len().saturating_sub(1));
             let bin = now.as_nanos() / self.bin_nanos;
             self.bin_ends_at = (bin + 1).saturating_mul(self.bin_nanos);
-            // The bins reach to the end of the schedule, after which nothing begins; they are far fewer than 2³².
+            // The bins reach to the end of the schedule, after which nothing begins; they are far fewer than
+            // 2³².
             self.bin = bin.min(last as u64) as u32;
         }
         let cell = Cell { class, bin: self.bin };

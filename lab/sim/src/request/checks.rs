@@ -25,7 +25,8 @@ pub(super) fn now_and_then<'a>() -> [Check<World<'a>>; 3] {
     ]
 }
 
-/// offered = completed + refused + timed out + abandoned + broken + in flight, with the latter counted by itself.
+/// offered = completed + refused + timed out + abandoned + broken + in flight, with the latter counted by
+/// itself.
 fn clients_add_up(world: &World<'_>) -> Result<(), String> {
     let counts = world.books.totals();
     let Counts { offered, unique_offered, completed, goodput, .. } = counts;
@@ -39,7 +40,8 @@ fn clients_add_up(world: &World<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// received = admitted + shed + held + left: no request is lost; and the books agree with the gate on each class.
+/// received = admitted + shed + held + left: no request is lost; and the books agree with the gate on each
+/// class.
 fn gate_adds_up(world: &World<'_>) -> Result<(), String> {
     let (gate, server) = (world.gate.counts(), world.server.counts());
     if gate.lost() != 0 || gate.ended > gate.admitted {

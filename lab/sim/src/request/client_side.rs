@@ -121,7 +121,8 @@ impl World<'_> {
         self.happened(now, Happened::Answered, attempt.number());
         if answer == Answer::Whole {
             let class = &self.scenario.classes[usize::from(asked.class)];
-            // The gate hears the acknowledgement when it has come back; it is reported now, with the delay added.
+            // The gate hears the acknowledgement when it has come back; it is reported now, with the delay
+            // added.
             let delay = self.one_way_delay;
             self.gate.observe(now, &asked, sent, || Acknowledged {
                 bytes: class.sizes.bytes(self.scenario.seed, asked.document),

@@ -13,21 +13,24 @@ pub struct Fault {
     pub during: Range<Instant>,
 }
 
-/// Kind of fault. Several faults may overlap: slowdowns multiply, and the server is up when nothing keeps it down.
+/// Kind of fault. Several faults may overlap: slowdowns multiply, and the server is up when nothing keeps it
+/// down.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FaultKind {
-    /// The server loses all that it has accepted and refuses connections until the end, when it is empty again.
+    /// The server loses all that it has accepted and refuses connections until the end, when it is empty
+    /// again.
     Crash,
     /// The server takes this many times as long for everything (1 to a million).
     Slow(f64),
-    /// The server has this number of processors instead of the usual one, fewer or more; of several the last to begin counts.
-    /// Only under processor sharing: no request in service has to stop.
+    /// The server has this number of processors instead of the usual one, fewer or more; of several the last
+    /// to begin counts. Only under processor sharing: no request in service has to stop.
     Processors(NonZeroU32),
-    /// The link between clients and gate carries nothing: requests and answers that would arrive meanwhile do not.
-    /// (A real transport would send them again; at this level of detail the client's time limit does. Over packets, every
-    /// link loses what is offered to it, and TCP does send it again.)
+    /// The link between clients and gate carries nothing: requests and answers that would arrive meanwhile do
+    /// not. (A real transport would send them again; at this level of detail the client's time limit does.
+    /// Over packets, every link loses what is offered to it, and TCP does send it again.)
     LinkCut,
-    /// The planner, a router's too, does not get this share (0 to 1) of the gates' samples; what is in them is gone.
+    /// The planner, a router's too, does not get this share (0 to 1) of the gates' samples; what is in them
+    /// is gone.
     LostFeedback(f64),
 }
 

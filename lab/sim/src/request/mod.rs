@@ -1,11 +1,12 @@
 //! A service at the level of requests: people, a gate, a server.
 //!
-//! People are those of `flashweir load`: the same schedule, habits and seed bring the very same crowd. The gate is the
-//! gateway's own, with the planner that drives it. The server is a model: see [`ServerModel`]. The network between
-//! people and gate is a delay, or links with packets: see [`NetworkModel`].
+//! People are those of `flashweir load`: the same schedule, habits and seed bring the very same crowd. The
+//! gate is the gateway's own, with the planner that drives it. The server is a model: see [`ServerModel`].
+//! The network between people and gate is a delay, or links with packets: see [`NetworkModel`].
 //!
-//! A try goes: person → (network) → gate → server → (network) → person. A client that gives up hangs up; the gate hears of
-//! it a way through the network later. A run ends when the schedule is over and all people have left.
+//! A try goes: person → (network) → gate → server → (network) → person. A client that gives up hangs up; the
+//! gate hears of it a way through the network later. A run ends when the schedule is over and all people have
+//! left.
 //!
 //! ```
 //! use flashweir_core::Duration;

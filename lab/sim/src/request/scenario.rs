@@ -52,8 +52,8 @@ pub struct ClassModel {
     pub popularity: Popularity,
     /// How large those are.
     pub sizes: Sizes,
-    /// Time for which a request, once in service, waits for something elsewhere before its work: it keeps its worker and uses no
-    /// processor (a long poll, a call to another service). The same for all its tries.
+    /// Time for which a request, once in service, waits for something elsewhere before its work: it keeps its
+    /// worker and uses no processor (a long poll, a call to another service). The same for all its tries.
     pub wait: Work,
     /// Requests that wait longer at first: caches are empty, code is not compiled, connections are not open.
     pub warm_up: Option<WarmUp>,
@@ -91,7 +91,8 @@ pub struct ScenarioError {
 }
 
 impl ClassModel {
-    /// Every client asks for one document of 1 kB, once: timeout 2 s, goodput within 1 s, as in the load tool.
+    /// Every client asks for one document of 1 kB, once: timeout 2 s, goodput within 1 s, as in the load
+    /// tool.
     #[must_use]
     pub fn new(name: impl Into<String>, work: Work) -> Self {
         Self {

@@ -6,7 +6,8 @@ use flashweir_core::hash::mix;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-/// Signs of the clients of one class. Values that are numbered are the same for all classes: crawlers use real browsers' names.
+/// Signs of the clients of one class. Values that are numbered are the same for all classes: crawlers use
+/// real browsers' names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignModel {
     /// Addresses, which the class's people have in turn; none: one for each person.
@@ -57,7 +58,8 @@ impl SignModel {
         }
     }
 
-    /// One crawler with these `addresses`, twenty to a network, and another browser's name in each request; no session, pages only.
+    /// One crawler with these `addresses`, twenty to a network, and another browser's name in each request;
+    /// no session, pages only.
     #[must_use]
     pub fn crawler(addresses: NonZeroU32) -> Self {
         Self {

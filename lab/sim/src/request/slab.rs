@@ -1,7 +1,7 @@
 //! Values that come and go by the million, each found by an id that is never mistaken for a successor's.
 
-/// Names a value for as long as it is there. An id that outlives its value finds nothing. (Ordered only so that it can
-/// be part of what is.)
+/// Names a value for as long as it is there. An id that outlives its value finds nothing. (Ordered only so
+/// that it can be part of what is.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id {
     index: u32,
@@ -9,10 +9,11 @@ pub(super) struct Id {
     generation: u32,
 }
 
-/// A bounded collection with reuse: all operations are O(1), and places used last are used first again, so that
-/// what is in use stays in the processor's cache.
+/// A bounded collection with reuse: all operations are O(1), and places used last are used first again, so
+/// that what is in use stays in the processor's cache.
 ///
-/// Generations are stored separately from the values: validity of an id is looked up far more often than its value.
+/// Generations are stored separately from the values: validity of an id is looked up far more often than its
+/// value.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     generations: Vec<u32>,

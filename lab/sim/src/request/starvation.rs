@@ -5,11 +5,11 @@ use flashweir_admission::sentry::{Policing, PublishedRule};
 
 /// Watches that no class is refused for ever by a gate that lets others of its group in.
 ///
-/// A class is starved when, since its last admission, at least [`EXPECTED`] of its tries would have got through at the
-/// share of its group: by chance that happens once in e^50. Where tries are queued, arrival and decision are two moments,
-/// and the share is the smaller of two: of the tries that arrived, the part that got a place (was admitted, or queued and
-/// not refused since), and of those decided, the part that was admitted. A queued try ends no wait: with such, the bound is
-/// that of a Poisson number's lower tail.
+/// A class is starved when, since its last admission, at least [`EXPECTED`] of its tries would have got
+/// through at the share of its group: by chance that happens once in e^50. Where tries are queued, arrival
+/// and decision are two moments, and the share is the smaller of two: of the tries that arrived, the part
+/// that got a place (was admitted, or queued and not refused since), and of those decided, the part that was
+/// admitted. A queued try ends no wait: with such, the bound is that of a Poisson number's lower tail.
 #[derive(Debug)]
 pub(super) struct Starvation {
     /// Each class's group, tries shed since its last admission, and the group's counts back then.
@@ -45,12 +45,13 @@ impl Decided {
 }
 
 impl Starvation {
-    /// Watches a scenario's classes: those who go to the same host and, where classes differ in worth, are of the same class
-    /// of the policy get on alike. By costs, a class may rightly get nothing.
+    /// Watches a scenario's classes: those who go to the same host and, where classes differ in worth, are of
+    /// the same class of the policy get on alike. By costs, a class may rightly get nothing.
     pub(super) fn of(scenario: &Scenario) -> Self {
         let sentry = scenario.policy.sentry_policy();
         Self::new(scenario.classes.iter().zip(0..).map(|(class, number)| match sentry {
-            // One client's admissions depend on its earlier ones, and under fairness on what it has in common with others.
+            // One client's admissions depend on its earlier ones, and under fairness on what it has in common
+            // with others.
             Some(sentry)
                 if goes_by_cost(sentry.policy.policing) || class.is_one_client || class.signs.is_some() =>
             {
@@ -76,7 +77,8 @@ impl Starvation {
         Self { classes, groups: names.iter().map(|_| Decided::default()).collect() }
     }
 
-    /// The gate decided a try, which it had held or which has just come. O(1); nothing where nothing is checked.
+    /// The gate decided a try, which it had held or which has just come. O(1); nothing where nothing is
+    /// checked.
     pub(super) fn decided(&mut self, class: u16, was_held: bool, admitted: bool) {
         if !cfg!(debug_assertions) {
             return;

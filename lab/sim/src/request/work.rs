@@ -48,8 +48,8 @@ pub enum Work {
 }
 
 impl Work {
-    /// One request's processor time, to the nearest nanosecond. `draws` gives the generator of this very request and
-    /// `bytes` its document's size; each is called only if it is needed. About 20 ns.
+    /// One request's processor time, to the nearest nanosecond. `draws` gives the generator of this very
+    /// request and `bytes` its document's size; each is called only if it is needed. About 20 ns.
     pub fn draw(&self, draws: impl FnOnce() -> Rng, bytes: impl FnOnce() -> u64) -> Duration {
         match *self {
             Self::Constant(work) => work,
@@ -125,8 +125,8 @@ impl Work {
 
 const LONGEST: Duration = Duration::from_secs(SIM_WORK_SECONDS);
 
-/// Seconds as a duration, to the nearest nanosecond: the one place where a drawn number becomes a time. Negative
-/// numbers and NaN become zero, and what does not fit the longest there is.
+/// Seconds as a duration, to the nearest nanosecond: the one place where a drawn number becomes a time.
+/// Negative numbers and NaN become zero, and what does not fit the longest there is.
 fn rounded(seconds: f64) -> Duration {
     // `as` saturates and maps NaN to zero.
     Duration::from_nanos((seconds * 1e9 + 0.5) as u64)

@@ -109,12 +109,13 @@ pub(super) struct Try {
     /// Visitor of the try; a visitor that has given it up is not found by this.
     pub(super) visitor: Id,
     pub(super) asked: Asked,
-    /// Number of the person; with `request`, the number among their requests, it decides how much work the request is.
+    /// Number of the person; with `request`, the number among their requests, it decides how much work the
+    /// request is.
     pub(super) person: u64,
     pub(super) request: u64,
     pub(super) cell: super::books::Cell,
-    /// When it reached the gate and, once admitted, when it was admitted: time in the gate's own queue says nothing about
-    /// the service.
+    /// When it reached the gate and, once admitted, when it was admitted: time in the gate's own queue says
+    /// nothing about the service.
     pub(super) sent: Instant,
     /// The server took it in before it was warm.
     pub(super) is_cold: bool,
@@ -161,8 +162,8 @@ impl<'a> Simulation<'a> {
         World::new(scenario).map(Self)
     }
 
-    /// Looks for requests that the sentry refuses although nothing is short: [`Outcome::calm`] says what was found. To be
-    /// called before anything happens.
+    /// Looks for requests that the sentry refuses although nothing is short: [`Outcome::calm`] says what was
+    /// found. To be called before anything happens.
     pub fn check_calm(&mut self) {
         self.0.calm = Some(CalmCheck::of(self.0.scenario));
     }
@@ -292,8 +293,8 @@ impl<'a> World<'a> {
         self.coming.is_none() && self.visitors.len() == 0 && !planner_goes_on && !packets_go_on
     }
 
-    /// Lets the next thing happen, if it is before `until`. Where packets and people are due at the same time, packets
-    /// are first.
+    /// Lets the next thing happen, if it is before `until`. Where packets and people are due at the same
+    /// time, packets are first.
     fn step(&mut self, until: Instant) -> Result<(), RunError> {
         if let Some((now, happening)) = self.next_of_packets(until)? {
             self.happened_to_packets(now, happening)?;

@@ -12,8 +12,8 @@ pub struct RouterSettings {
     pub interval: Duration,
     /// Reading of the rates for the planner.
     pub reading: Reading,
-    /// Whether NEWS distinguishes a hot server from the ones beside it and limits that one alone (§5.2); else it limits all
-    /// that it guards.
+    /// Whether NEWS distinguishes a hot server from the ones beside it and limits that one alone (§5.2); else
+    /// it limits all that it guards.
     pub hot_spots: bool,
 }
 

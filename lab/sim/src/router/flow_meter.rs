@@ -6,7 +6,8 @@ use flashweir_core::{Duration, Instant};
 
 /// Responses by the slot of their flow: no hashing for each packet, and the same order on every machine.
 ///
-/// Memory: about 200 bytes for each flow that ever existed at once, and 40 for each that ended since the last tick.
+/// Memory: about 200 bytes for each flow that ever existed at once, and 40 for each that ended since the last
+/// tick.
 #[derive(Debug)]
 pub(super) struct FlowMeter {
     slots: Vec<Option<Flow>>,

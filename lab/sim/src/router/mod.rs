@@ -1,5 +1,6 @@
-//! NEWS at a router: measures responses, gates SYNs, and plans each interval, by the very gate and planner that run in
-//! the gateway. It is a [`Stage`] of a packet-level network, which its owner wakes for every tick.
+//! NEWS at a router: measures responses, gates SYNs, and plans each interval, by the very gate and planner
+//! that run in the gateway. It is a [`Stage`] of a packet-level network, which its owner wakes for every
+//! tick.
 
 mod controller;
 mod flow_meter;
@@ -57,8 +58,8 @@ impl Router {
         }
     }
 
-    /// A flow that is about to begin: its addresses would tell a real router which server it is for, and whether that
-    /// one is guarded. Flows that are not pass, and say nothing.
+    /// A flow that is about to begin: its addresses would tell a real router which server it is for, and
+    /// whether that one is guarded. Flows that are not pass, and say nothing.
     pub(crate) fn expect(&mut self, flow: FlowId, host_key: u64, is_guarded: bool) {
         self.meter.expect(flow, host_key, is_guarded);
     }
@@ -67,8 +68,8 @@ impl Router {
         self.counts
     }
 
-    /// The end of an interval: reads the responses, plans, and obeys. O(flows). A planner whose sample is lost knows
-    /// nothing of the interval.
+    /// The end of an interval: reads the responses, plans, and obeys. O(flows). A planner whose sample is
+    /// lost knows nothing of the interval.
     pub(crate) fn tick(&mut self, now: Instant, sample_is_lost: bool) -> Tick {
         let rates = self.meter.read(now);
         for rate in &rates {

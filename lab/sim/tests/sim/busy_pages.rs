@@ -1,10 +1,10 @@
 //! Goal: a crowd is seen however busy its pages are, however many, and however far away its people. Method: a step to
-//! 2.8 times what the server can do, the gateway's own planner and gate; goodput of the crowd's later seconds over
-//! capacity.
+//! 2.8 times what the server can do, the gateway's own planner and gate; goodput of the crowd's later seconds
+//! over capacity.
 //!
-//! Regressions: a page's usual latency was learned from every response, so that on a busy page it had followed the crowd
-//! before the tick that was to judge it ended; and pages seen fewer than eight times said nothing, so that a crowd hid
-//! among ten thousand of them. No alarm ever came, and goodput was 0.
+//! Regressions: a page's usual latency was learned from every response, so that on a busy page it had
+//! followed the crowd before the tick that was to judge it ended; and pages seen fewer than eight times said
+//! nothing, so that a crowd hid among ten thousand of them. No alarm ever came, and goodput was 0.
 
 use flashweir_core::{Duration, Reason};
 use flashweir_sim::request::{
@@ -54,9 +54,9 @@ fn goodput_share(capacity_rps: f64, round_trip_ms: u64, pages: u32) -> f64 {
     outcome.began_within(30..40).goodput as f64 / (10.0 * capacity_rps)
 }
 
-/// Regression: under processor sharing a step to five times the capacity leaves nobody a whole answer before their client
-/// gives up. The last responses, all from before the crowd, were then judged for a minute to be as usual, no alarm came,
-/// and goodput was 0.
+/// Regression: under processor sharing a step to five times the capacity leaves nobody a whole answer before
+/// their client gives up. The last responses, all from before the crowd, were then judged for a minute to be
+/// as usual, no alarm came, and goodput was 0.
 #[test]
 fn a_crowd_that_lets_nothing_complete_is_seen() {
     for (departed, in_flight) in

@@ -2,8 +2,8 @@
 //! Method: five minutes of evenly spaced requests at each of the paper's four rates, beginning with an empty server as
 //! the paper's runs did, six seeds for the work.
 //!
-//! The server's five parameters are fitted to this very table, so its rows check the simulator, not the model; the
-//! critical rate 43.97/s is missed by the model and only told.
+//! The server's five parameters are fitted to this very table, so its rows check the simulator, not the
+//! model; the critical rate 43.97/s is missed by the model and only told.
 
 use flashweir_core::Duration;
 use flashweir_sim::request::{ClassModel, NetworkModel, Outcome, Overflow, Scenario, ServerModel, Work, run};
@@ -82,8 +82,8 @@ fn above_saturation_every_refusal_costs_goodput() {
     }
 }
 
-/// At ρ = 0.994 the queue is a transient that differs from seed to seed: the band is told and nothing is claimed but
-/// that there is one.
+/// At ρ = 0.994 the queue is a transient that differs from seed to seed: the band is told and nothing is
+/// claimed but that there is one.
 #[test]
 fn at_the_critical_rate_there_is_no_single_answer() {
     let rows = rows(43.97);

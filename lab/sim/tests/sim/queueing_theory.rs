@@ -60,8 +60,8 @@ fn one_constant_server() {
 
 #[test]
 fn processor_sharing_does_not_care_how_work_is_distributed() {
-    // M/G/1-PS at ρ = 0.6: s/(1 − ρ), whatever the distribution. (First come, first served would take 36 % longer than
-    // that with the two-point work, and 30 % less with constant work.)
+    // M/G/1-PS at ρ = 0.6: s/(1 − ρ), whatever the distribution. (First come, first served would take 36 %
+    // longer than that with the two-point work, and 30 % less with constant work.)
     let works = [
         ("exponential", exponential(5)),
         (

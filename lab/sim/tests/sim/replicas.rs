@@ -1,6 +1,7 @@
 //! Goal: the herd of ACDN's published rules is there, and gone with the repaired ones, at the loads of Esser's figures 4.10 to 4.12, with
-//! 1, 4 and 16 redirectors that know their own part only. Method: two servers, 507 documents of Minix3's popularity, a step after 21 s; ten
-//! seeds, each of which has to pass. The numbers of all seeds: `cargo test -p flashweir-sim --test sim replicas:: -- --nocapture`.
+//! 1, 4 and 16 redirectors that know their own part only. Method: two servers, 507 documents of Minix3's
+//! popularity, a step after 21 s; ten seeds, each of which has to pass. The numbers of all seeds: `cargo test
+//! -p flashweir-sim --test sim replicas:: -- --nocapture`.
 
 use flashweir_core::Duration;
 use flashweir_replication::distribution::Policy;
@@ -96,7 +97,8 @@ fn the_published_rules_bounce() {
 }
 
 /// Goal: two intervals on, max/mean of the loads is 1.05 at most over any interval and no half second is above HW; and each second from one second
-/// after the crowd was found on is within a tenth of the mean (the fluctuation of 200 requests is a fourteenth).
+/// after the crowd was found on is within a tenth of the mean (the fluctuation of 200 requests is a
+/// fourteenth).
 #[test]
 fn the_repaired_rules_do_not() {
     for redirectors in [1, 4, 16] {

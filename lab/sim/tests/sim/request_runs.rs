@@ -73,8 +73,8 @@ fn everything(seed: u64) -> Scenario {
 }
 
 /// Goal: the same seed gives the same events, and a change of a rule shows what it changed. Method: two runs of one seed have
-/// one event hash; the counts are compared with the committed table, which holds every machine and build profile to
-/// the same run.
+/// one event hash; the counts are compared with the committed table, which holds every machine and build
+/// profile to the same run.
 #[test]
 fn the_same_seed_is_the_same_run_and_has_the_committed_table() {
     let outcomes = [1, 1, 2].map(|seed| run(&everything(seed)).unwrap());

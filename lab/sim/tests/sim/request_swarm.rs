@@ -1,7 +1,9 @@
 //! Goal: nothing a scenario can say breaks conservation, bounds or determinism. Method: random scenarios, each seed with
-//! some features and faults off entirely and the others skewed; the simulator's checkers look after every step.
+//! some features and faults off entirely and the others skewed; the simulator's checkers look after every
+//! step.
 //!
-//! `SWARM_SEEDS=10000 cargo test -p flashweir-sim --test sim request_swarm::` looks longer; a failure prints what repeats it.
+//! `SWARM_SEEDS=10000 cargo test -p flashweir-sim --test sim request_swarm::` looks longer; a failure prints
+//! what repeats it.
 
 use flashweir_admission::flash_crowd::PlannerMode;
 use flashweir_admission::sentry::{self, LadderStep, Policing, Published, PublishedRule};

@@ -1,6 +1,6 @@
 //! Goal: several workers share one limit as if they were one, however small it is; what one gives back is found by
-//! another, the most important first. Method: limits known beforehand, a crowd, and the simulator's own checks (which
-//! fail when somebody is forgotten).
+//! another, the most important first. Method: limits known beforehand, a crowd, and the simulator's own
+//! checks (which fail when somebody is forgotten).
 
 use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
 use flashweir_core::{Duration, Instant};
@@ -51,7 +51,8 @@ fn gold_goes_first_wherever_it_waits() {
         let outcome = outcome(workers, 3, [150.0, 600.0]);
         let [gold, bronze] = [0, 1].map(|class: usize| outcome.classes[class].totals);
         assert!(gold.goodput as f64 >= 0.99 * gold.offered as f64, "{workers} workers: {gold:?}");
-        // Gold is 75 % of what the processors carry; bronze gets nearly all that is left. Few wait when the last has come.
+        // Gold is 75 % of what the processors carry; bronze gets nearly all that is left. Few wait when the
+        // last has come.
         let left_over = 200.0 * LENGTH_S as f64 - gold.goodput as f64;
         let part = bronze.goodput as f64 / left_over;
         assert!((0.95..1.15).contains(&part), "{workers} workers: {part} {bronze:?}");

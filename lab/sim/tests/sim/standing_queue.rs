@@ -1,8 +1,9 @@
 //! Goal: in a lasting crowd an admitted request does not wait for longer than the origin needs to stay busy, and bursts still have the
-//! queue that fits the target. Method: crowds of pages of 1, 5 and 50 ms in virtual time, over several seeds; response times of the crowd
-//! once it has lasted for some seconds, by histogram.
+//! queue that fits the target. Method: crowds of pages of 1, 5 and 50 ms in virtual time, over several seeds;
+//! response times of the crowd once it has lasted for some seconds, by histogram.
 //!
-//! Regression: a crowd filled the queue of bursts for as long as it lasted, and each admitted request took 0.4 to 0.97 s of a target of 1 s.
+//! Regression: a crowd filled the queue of bursts for as long as it lasted, and each admitted request took
+//! 0.4 to 0.97 s of a target of 1 s.
 
 use flashweir_admission::sentry::{ClassPolicy, Learning, Policy as Classes, Rules};
 use flashweir_core::Duration;
@@ -144,11 +145,12 @@ fn check(name: &str, load: Load, useful_min: f64) {
         assert!(found.useful >= useful_min, "{name}, {load:?}: {found:?}");
         // How long requests take at the origin is the limit's doing: other tests judge that.
         let [median_ms, p99_ms] = [found.median_ms, found.p99_ms].map(|ms| ms - found.at_origin_ms);
-        // Three service times, the bar; MISSED by classes of 50 ms, of which one keeps its places before others: 168 ms in one of three crowds.
+        // Three service times, the bar; MISSED by classes of 50 ms, of which one keeps its places before
+        // others: 168 ms in one of three crowds.
         let services = if load.has_classes() { 4.0 } else { 3.0 };
         assert!(median_ms <= (services * load.page_ms as f64).max(20.0), "{name}, {load:?}: {found:?}");
-        // Of 50 ms pages four service times are 200 ms, and a class keeps its places before others for half the target; besides, times at
-        // the origin differ.
+        // Of 50 ms pages four service times are 200 ms, and a class keeps its places before others for half
+        // the target; besides, times at the origin differ.
         let p99_most_ms = match (load.page_ms < 50, load.has_classes()) {
             (true, _) => 250.0,
             (false, false) => 400.0,
@@ -182,7 +184,8 @@ fn a_crowd_of_long_pages_waits_for_some_pages() {
     check_crowds(50, 0.97);
 }
 
-/// Shows the fault that the rule mends: in the queue of bursts short pages wait for a good part of the target.
+/// Shows the fault that the rule mends: in the queue of bursts short pages wait for a good part of the
+/// target.
 #[test]
 fn without_the_rule_a_crowd_waits_for_tenths_of_a_second() {
     let rules = Rules::without("standing").expect("a rule");
@@ -253,7 +256,8 @@ fn a_burst_of_an_idle_service_is_answered() {
     }
 }
 
-/// After a surge the queue is that of bursts again: of nine tenths of the capacity hardly any request is refused.
+/// After a surge the queue is that of bursts again: of nine tenths of the capacity hardly any request is
+/// refused.
 #[test]
 fn a_surge_that_subsides_leaves_no_short_queue() {
     for page_ms in [1, 5, 50] {

@@ -1,10 +1,12 @@
 //! Use of time of an origin in other processes: the scheduler's account of its threads, and the origin's own
 //! count of completed requests.
 //!
-//! `flashweir origin` is one process that answers how many requests it has completed. An application server is a tree of processes, and
-//! under a crowd it answers no question in time: its application appends one byte to a file for each completed request.
+//! `flashweir origin` is one process that answers how many requests it has completed. An application server
+//! is a tree of processes, and under a crowd it answers no question in time: its application appends one byte
+//! to a file for each completed request.
 //!
-//! [`flashweir_core::measure::useful`] makes a share of two readings. A [`Ruler`] takes the readings while a crowd is sent.
+//! [`flashweir_core::measure::useful`] makes a share of two readings. A [`Ruler`] takes the readings while a
+//! crowd is sent.
 
 use crate::origin::processes::with_descendants;
 use crate::origin::request::COMPLETED_PATH;
@@ -55,20 +57,20 @@ impl Meter {
         Self { processes, completions, epoch: Instant::now() }
     }
 
-    /// Of an application server: the processes of these ids with all their descendants, whose application appends one byte to
-    /// the file `marks` for each completed request.
+    /// Of an application server: the processes of these ids with all their descendants, whose application
+    /// appends one byte to the file `marks` for each completed request.
     #[must_use]
     pub fn of_trees(roots: Vec<u32>, marks: PathBuf) -> Self {
         let (processes, completions) = (Processes::Trees(roots), Completions::Marked(marks));
         Self { processes, completions, epoch: Instant::now() }
     }
 
-    /// The account now. Reads a file for each thread of the origin, and opens a connection to an origin that is asked; all
-    /// within about a millisecond.
+    /// The account now. Reads a file for each thread of the origin, and opens a connection to an origin that
+    /// is asked; all within about a millisecond.
     ///
     /// # Errors
-    /// The process (of several, a root) is gone, this system has no `schedstat`, the origin does not answer within two seconds, or
-    /// there is no file of marks.
+    /// The process (of several, a root) is gone, this system has no `schedstat`, the origin does not answer
+    /// within two seconds, or there is no file of marks.
     pub fn read(&self) -> io::Result<Reading> {
         let completed = self.completions.read()?;
         let (roots, processes) = match &self.processes {
@@ -112,7 +114,8 @@ fn threads_of(process: u32) -> io::Result<Vec<ThreadTime>> {
         let file = path.join("schedstat");
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
-            // The thread ended since the folder was read. Without its folder, that is; otherwise the file is missing.
+            // The thread ended since the folder was read. Without its folder, that is; otherwise the file is
+            // missing.
             Err(_) if !path.exists() => continue,
             Err(error) => return Err(at(&file.display().to_string(), &error)),
         };
@@ -137,8 +140,9 @@ impl Ruler {
         Self { meter, moments: moments.into(), marks: Vec::new() }
     }
 
-    /// To be called again and again while the run goes on: takes a reading if the next moment has come, and else does
-    /// nothing. `in_time` is the number of successful answers that reached clients within their target so far.
+    /// To be called again and again while the run goes on: takes a reading if the next moment has come, and
+    /// else does nothing. `in_time` is the number of successful answers that reached clients within their
+    /// target so far.
     pub fn look(&mut self, elapsed: Duration, in_time: u64) {
         if self.moments.get(self.marks.len()).is_some_and(|moment| elapsed >= *moment) {
             self.marks.push(self.meter.read().map(|reading| (reading, in_time)));
@@ -206,7 +210,8 @@ mod tests {
     use super::*;
     use crate::origin::{Cold, Origin, Settings};
 
-    /// The origin runs in this very process, whose other tests are busy too: what is checked is that numbers are read.
+    /// The origin runs in this very process, whose other tests are busy too: what is checked is that numbers
+    /// are read.
     #[test]
     fn an_origin_is_read_while_it_works() {
         let origin = Origin::start(Settings {
@@ -235,7 +240,8 @@ mod tests {
         assert!(useful.busy > 0.0 && useful.in_time == 1.0 && useful.processor_ms.is_some(), "{useful:?}");
     }
 
-    /// A shell and its child, which is the one that computes: its time counts as the origin's, and so do bytes of the file.
+    /// A shell and its child, which is the one that computes: its time counts as the origin's, and so do
+    /// bytes of the file.
     #[test]
     fn the_work_of_a_child_process_counts() {
         let marks = std::env::temp_dir().join(format!("flashweir-marks-{}", std::process::id()));

@@ -41,8 +41,8 @@ fn thread_cpu_ms() -> f64 {
 mod tests {
     use super::*;
 
-    /// Processor time, not wall time, so a busy machine changes little; but a core that is shared with another thread may slow down by two
-    /// between the calibration and the work. The median of five.
+    /// Processor time, not wall time, so a busy machine changes little; but a core that is shared with
+    /// another thread may slow down by two between the calibration and the work. The median of five.
     #[test]
     fn calibrated_work_takes_the_time_it_was_calibrated_to() {
         let mut taken_ms: [f64; 5] = std::array::from_fn(|_| {

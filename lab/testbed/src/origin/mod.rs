@@ -1,7 +1,8 @@
 //! An honest CPU-bound HTTP/1.1 server to put behind a gateway, like a forking application server.
 //!
 //! Each request costs a fixed amount of real processor work, done by one of a fixed number of threads, first
-//! come first served; the thread may then wait a fixed time, as application servers do for their database. What makes such servers collapse under a crowd is kept on purpose:
+//! come first served; the thread may then wait a fixed time, as application servers do for their database.
+//! What makes such servers collapse under a crowd is kept on purpose:
 //!
 //! - **Its queue has no bound.** Every connection is accepted and every request queued; only the
 //!   process's limit on open files ends it. Never copy this into a product: it is the disease, not the cure.
@@ -17,8 +18,8 @@
 //!
 //! `?ms=F` changes the work of one request to F milliseconds, `?wait=F` its wait.
 //!
-//! [`account`] reads from outside what an origin in another process does with its time; [`placement`] gives it a core;
-//! [`processes`] finds all processes of an application server.
+//! [`account`] reads from outside what an origin in another process does with its time; [`placement`] gives
+//! it a core; [`processes`] finds all processes of an application server.
 
 pub mod account;
 mod body;
@@ -62,8 +63,8 @@ pub struct Settings {
     pub cold: Cold,
     /// Size of each answer's body, bytes.
     pub body_bytes: u64,
-    /// Iterations in a millisecond of work, from [`calibrate`]: two origins given the same number do the same work. `None`
-    /// calibrates at start.
+    /// Iterations in a millisecond of work, from [`calibrate`]: two origins given the same number do the same
+    /// work. `None` calibrates at start.
     pub iterations_per_ms: Option<f64>,
 }
 
@@ -95,8 +96,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Binds, calibrates the work unless it is given (about 100 ms) and serves on separate threads. Raises the process's limit on
-    /// open files to the most it may have.
+    /// Binds, calibrates the work unless it is given (about 100 ms) and serves on separate threads. Raises
+    /// the process's limit on open files to the most it may have.
     ///
     /// # Errors
     /// A setting out of range, an address that cannot be bound, threads that cannot be started.
@@ -150,7 +151,8 @@ impl Origin {
         self.iterations_per_request
     }
 
-    /// Stops within milliseconds: open connections are cut, queued work is dropped, work under way is given up.
+    /// Stops within milliseconds: open connections are cut, queued work is dropped, work under way is given
+    /// up.
     pub fn shutdown(mut self) {
         self.stop();
     }

@@ -1,4 +1,5 @@
-//! A core for the origin and the other cores for everything else, so that load generator and gateway take none of its time.
+//! A core for the origin and the other cores for everything else, so that load generator and gateway take
+//! none of its time.
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -13,7 +14,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The first core for the origin, the others for everything else; `None` if this process may use only one.
+    /// The first core for the origin, the others for everything else; `None` if this process may use only
+    /// one.
     #[must_use]
     pub fn divide() -> Option<Self> {
         let all = sched_getaffinity(None).ok()?;

@@ -5,8 +5,8 @@ use std::fs;
 /// Processes of one origin at most: application servers have some tens.
 pub const PROCESSES_MAX: usize = 4_096;
 
-/// `roots` and all their descendants now, each once, parents first. A process that ends meanwhile may be among them or not. At most
-/// [`PROCESSES_MAX`]; two files are read for each thread.
+/// `roots` and all their descendants now, each once, parents first. A process that ends meanwhile may be
+/// among them or not. At most [`PROCESSES_MAX`]; two files are read for each thread.
 #[must_use]
 pub fn with_descendants(roots: &[u32]) -> Vec<u32> {
     let mut found = roots.to_vec();
@@ -34,7 +34,8 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// The children of PHP-FPM's manager are named as roots beside it: counted twice, an origin would be busy twice.
+    /// The children of PHP-FPM's manager are named as roots beside it: counted twice, an origin would be busy
+    /// twice.
     #[test]
     fn a_root_that_another_root_started_is_there_once() {
         let mut shell = Command::new("sh").args(["-c", "read line"]).stdin(Stdio::piped()).spawn().unwrap();

@@ -15,7 +15,8 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-/// After a failed accept (no file descriptor left, usually): long enough not to spin, short enough not to matter.
+/// After a failed accept (no file descriptor left, usually): long enough not to spin, short enough not to
+/// matter.
 const PAUSE_AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(10);
 
 type Body = Either<Full<Bytes>, Filler>;

@@ -86,8 +86,8 @@ impl Queue {
         receiver
     }
 
-    /// Lets `workers` of the threads take work from now on; the others finish the requests that they have begun. False
-    /// if there are fewer.
+    /// Lets `workers` of the threads take work from now on; the others finish the requests that they have
+    /// begun. False if there are fewer.
     pub(crate) fn employ(&self, workers: usize) -> bool {
         let possible = (1..=self.started).contains(&workers);
         if possible {
@@ -193,7 +193,8 @@ mod tests {
         queue.work(0);
     }
 
-    /// The thread that stands still is asked first; the one at work takes both jobs, and then the first joins again.
+    /// The thread that stands still is asked first; the one at work takes both jobs, and then the first joins
+    /// again.
     #[test]
     fn threads_are_sent_home_and_called_back() {
         let queue = Queue::new(2, Cold::default());

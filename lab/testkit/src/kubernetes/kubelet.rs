@@ -79,8 +79,9 @@ struct Accounts {
 }
 
 impl ProcessKubelet {
-    /// A node of this name. Pods get addresses of 10.244.0.0/16, which must be the namespace's own; `$(POD_IP)` in a container's command is its
-    /// pod's. A limit of processor time is kept by a control group. To be dropped before the control plane.
+    /// A node of this name. Pods get addresses of 10.244.0.0/16, which must be the namespace's own;
+    /// `$(POD_IP)` in a container's command is its pod's. A limit of processor time is kept by a control
+    /// group. To be dropped before the control plane.
     ///
     /// # Panics
     /// When the node cannot be registered.
@@ -89,8 +90,8 @@ impl ProcessKubelet {
         Self::begin(api, node, None)
     }
 
-    /// As [`ProcessKubelet::start`]; a pod with a service account has `$KUBECONFIG` with a token of that account, and finds programs in `programs`, as in
-    /// an image.
+    /// As [`ProcessKubelet::start`]; a pod with a service account has `$KUBECONFIG` with a token of that
+    /// account, and finds programs in `programs`, as in an image.
     ///
     /// # Panics
     /// When the node cannot be registered.
@@ -120,7 +121,8 @@ impl ProcessKubelet {
         Self { stopping, running, thread: Some(thread) }
     }
 
-    /// Sends a signal to the process of the pod with this address; false where there is none. The cluster does not hear of it, as when a machine fails.
+    /// Sends a signal to the process of the pod with this address; false where there is none. The cluster
+    /// does not hear of it, as when a machine fails.
     #[must_use]
     pub fn signal(&self, ip: IpAddr, signal: Signal) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -281,7 +283,8 @@ impl Node {
         folder
     }
 
-    /// A word of a command with the container's mounts in this node's folder: each is an empty one, or has a Secret in it.
+    /// A word of a command with the container's mounts in this node's folder: each is an empty one, or has a
+    /// Secret in it.
     fn mounted(&self, uid: &str, container: &Value, word: &str) -> String {
         let mounts = container["volumeMounts"].as_array().into_iter().flatten();
         let mounts = mounts.filter_map(|mount| mount["mountPath"].as_str());

@@ -1,8 +1,9 @@
 //! A real Kubernetes control plane, and a node whose pods are real processes.
 //!
-//! etcd, the API server, the controller manager and the scheduler are the released ones, in one binary that `make testplane` builds. What is
-//! not real is the kubelet: [`ProcessKubelet`] starts a pod's command as a process on a separate address, and knows no images and no
-//! volumes but Secrets. Everything runs in one network namespace, because an EndpointSlice refuses addresses of loopback.
+//! etcd, the API server, the controller manager and the scheduler are the released ones, in one binary that
+//! `make testplane` builds. What is not real is the kubelet: [`ProcessKubelet`] starts a pod's command as a
+//! process on a separate address, and knows no images and no volumes but Secrets. Everything runs in one
+//! network namespace, because an EndpointSlice refuses addresses of loopback.
 
 mod api;
 mod kubelet;

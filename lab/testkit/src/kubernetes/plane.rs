@@ -34,9 +34,10 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts one, or `None` after a loud line that says what `test` lacks. `tools` is where `make testplane` puts the binary; `users` may log in
-    /// by tokens of their own names and have no rights but those that a test gives them. To be called inside a namespace of the network in
-    /// which the addresses of `pods` are the namespace's own.
+    /// Starts one, or `None` after a loud line that says what `test` lacks. `tools` is where `make testplane`
+    /// puts the binary; `users` may log in by tokens of their own names and have no rights but those that a
+    /// test gives them. To be called inside a namespace of the network in which the addresses of `pods` are
+    /// the namespace's own.
     ///
     /// # Panics
     /// When it does not start.
@@ -45,7 +46,8 @@ impl ControlPlane {
         Self::require_with(test, tools, users, &[])
     }
 
-    /// As [`ControlPlane::require`], with further options of the controller manager; of one that is there twice the last counts.
+    /// As [`ControlPlane::require`], with further options of the controller manager; of one that is there
+    /// twice the last counts.
     ///
     /// # Panics
     /// When it does not start.

@@ -1,4 +1,5 @@
-//! Processor use of pods, as `metrics.k8s.io` reports it to an autoscaler: measured from the processes that are the pods.
+//! Processor use of pods, as `metrics.k8s.io` reports it to an autoscaler: measured from the processes that
+//! are the pods.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -48,8 +49,8 @@ pub struct ResourceMetrics {
 }
 
 impl ResourceMetrics {
-    /// Reports the processor use of a node's pods, averaged over `window`, and registers itself. To be called in the namespace of the node's network, and
-    /// dropped before the control plane.
+    /// Reports the processor use of a node's pods, averaged over `window`, and registers itself. To be called
+    /// in the namespace of the node's network, and dropped before the control plane.
     ///
     /// # Panics
     /// When it cannot be registered.

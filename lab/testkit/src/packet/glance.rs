@@ -1,7 +1,8 @@
-//! A frame as a gate in front of a receiver must see it: lengths count only as far as there are bytes, and sums are not
-//! checked.
+//! A frame as a gate in front of a receiver must see it: lengths count only as far as there are bytes, and
+//! sums are not checked.
 //!
-//! Says the same as `crates/kernel/bpf/parse.h`, written by itself from the RFCs, so that the two can be compared.
+//! Says the same as `crates/kernel/bpf/parse.h`, written by itself from the RFCs, so that the two can be
+//! compared.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -32,8 +33,8 @@ pub struct Glance {
     pub payload: Range<usize>,
 }
 
-/// The segment in a frame, or `None` where there is none that a receiver could read: another protocol, a later fragment,
-/// a length that goes beyond the frame, more headers than senders use, a group as receiver.
+/// The segment in a frame, or `None` where there is none that a receiver could read: another protocol, a
+/// later fragment, a length that goes beyond the frame, more headers than senders use, a group as receiver.
 #[must_use]
 pub fn glance(frame: &[u8]) -> Option<Glance> {
     let is_to_a_group = frame.first()? & 1 == 1;

@@ -1,7 +1,8 @@
-//! TCP segments as frames on a wire, byte by byte: written with right checksums, read back only if they are right.
+//! TCP segments as frames on a wire, byte by byte: written with right checksums, read back only if they are
+//! right.
 //!
-//! [`Segment`] says everything by name and [`Segment::frame`] writes it; what must not be (a truncated frame, a length
-//! that lies) is made from a written frame by changing bytes.
+//! [`Segment`] says everything by name and [`Segment::frame`] writes it; what must not be (a truncated frame,
+//! a length that lies) is made from a written frame by changing bytes.
 
 mod glance;
 mod read;
@@ -44,12 +45,13 @@ pub struct Segment {
     pub source: SocketAddr,
     /// To whom.
     pub destination: SocketAddr,
-    /// IPv4's type of service, IPv6's traffic class: six bits of differentiated services and two of congestion.
+    /// IPv4's type of service, IPv6's traffic class: six bits of differentiated services and two of
+    /// congestion.
     pub traffic_class: u8,
     /// IPv4 options, a multiple of four bytes.
     pub ip_options: Vec<u8>,
-    /// IPv6 extension headers by kind, each with what follows its first byte (the kind of the next): the length it
-    /// claims, and the rest.
+    /// IPv6 extension headers by kind, each with what follows its first byte (the kind of the next): the
+    /// length it claims, and the rest.
     pub extension_headers: Vec<(u8, Vec<u8>)>,
     /// IPv4's flags and fragment offset.
     pub fragment: u16,
@@ -99,7 +101,8 @@ impl Segment {
         Self { flags: flag::SYN, tcp_options: MSS_OPTION.to_vec(), ..Self::new(source, destination) }
     }
 
-    /// The next segment of a client that got `reply` to `self`: from the number it must use, acknowledging all it got.
+    /// The next segment of a client that got `reply` to `self`: from the number it must use, acknowledging
+    /// all it got.
     #[must_use]
     pub fn after(&self, reply: &Self) -> Self {
         Self {

@@ -27,8 +27,8 @@ struct Network {
 }
 
 impl Segment {
-    /// Reads a frame of TCP over IPv4 or IPv6 (without extension headers), whose lengths and checksums must all be
-    /// right, padding included: there may be none.
+    /// Reads a frame of TCP over IPv4 or IPv6 (without extension headers), whose lengths and checksums must
+    /// all be right, padding included: there may be none.
     ///
     /// # Errors
     /// Says what is not right.

@@ -11,8 +11,8 @@ pub(super) const LENGTH_S: f64 = 480.0;
 /// Capacity of the paper's three servers, requests a second: 15.5 ms of work for each.
 const PAPER_CAPACITY_RPS: f64 = 3.0 / 0.0155;
 
-/// Steps of each class's curve: from a second on, a rate in requests a second. The paper gives its curves only as a
-/// figure: the moments and rates are those the simulator uses.
+/// Steps of each class's curve: from a second on, a rate in requests a second. The paper gives its curves
+/// only as a figure: the moments and rates are those the simulator uses.
 const CURVES: [&[(f64, f64)]; 3] = [
     &[(0.0, 20.0), (210.0, 200.0), (385.0, 20.0)],
     &[(0.0, 40.0), (195.0, 120.0), (400.0, 40.0)],

@@ -24,8 +24,8 @@ pub struct Facts {
     pub crowd: Crowd,
     /// Each server, and what it did alone, requests a second.
     pub servers: Vec<(String, f64)>,
-    /// Capacity of the servers together after the run, requests a second; goodput is judged by the mean of before and
-    /// after.
+    /// Capacity of the servers together after the run, requests a second; goodput is judged by the mean of
+    /// before and after.
     pub capacity_after_rps: f64,
     /// Processor, cores and system.
     pub machine: String,

@@ -32,8 +32,8 @@ pub struct Judgement {
 pub enum What {
     /// Goodput over the capacity.
     Goodput,
-    /// Share of the origin's time that went into answers in time; judged where the origin has one worker that only
-    /// computes.
+    /// Share of the origin's time that went into answers in time; judged where the origin has one worker that
+    /// only computes.
     Useful,
     /// Part of the gold requests served within the target; judged where gold is known.
     GoldInTime,

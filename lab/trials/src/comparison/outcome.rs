@@ -11,19 +11,19 @@ const BACK: f64 = 0.9;
 /// Window of the average, seconds: one second alone says little at some tens of requests a second.
 const BACK_OVER_S: u64 = 2;
 
-/// One run, from the second second of its crowd to the last. Shares are from 0 to 1; seconds are those in which people
-/// came.
+/// One run, from the second second of its crowd to the last. Shares are from 0 to 1; seconds are those in
+/// which people came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Completed within the target, over what the origin could have completed.
     pub goodput: f64,
     /// Completed after the target, over the same.
     pub late: f64,
-    /// Share of the origin's time that went into answers in time ([`flashweir_core::measure::useful`]); absent where the origin
-    /// does not have one worker that only computes.
+    /// Share of the origin's time that went into answers in time ([`flashweir_core::measure::useful`]);
+    /// absent where the origin does not have one worker that only computes.
     pub useful: Option<f64>,
-    /// 99th percentile of those who were not refused, milliseconds; who gave up or got an error counts with the whole
-    /// patience. Absent when every request was refused.
+    /// 99th percentile of those who were not refused, milliseconds; who gave up or got an error counts with
+    /// the whole patience. Absent when every request was refused.
     pub p99_admitted_ms: Option<f64>,
     /// Part of the gold requests that were not refused.
     pub gold_admitted: f64,
@@ -105,8 +105,8 @@ fn within<'a>(series: &'a [Second], judged: &'a Range<u64>) -> impl Iterator<Ite
     series.iter().filter(|second| judged.contains(&second.second))
 }
 
-/// Seconds from the beginning of `span` to the first of two seconds in a row that have, together, 90 % of what the
-/// origin can do; `None` if there are none.
+/// Seconds from the beginning of `span` to the first of two seconds in a row that have, together, 90 % of
+/// what the origin can do; `None` if there are none.
 fn back_after_s(series: &[Second], span: Range<u64>, capacity_rps: f64) -> Option<f64> {
     let wanted = BACK * capacity_rps * BACK_OVER_S as f64;
     let is_back = |from: u64| {

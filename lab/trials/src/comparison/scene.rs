@@ -20,8 +20,8 @@ const QUIET_S: u64 = 2;
 pub enum OriginKind {
     /// One worker, 20 ms of processor time for each request: it needs the whole of its core.
     CpuBound,
-    /// Three workers, each busy for 60 ms with a request: 6 ms of processor time and 54 ms of waiting, as for a
-    /// database. Only so does the capacity follow the number of workers on a single core.
+    /// Three workers, each busy for 60 ms with a request: 6 ms of processor time and 54 ms of waiting, as for
+    /// a database. Only so does the capacity follow the number of workers on a single core.
     WorkerBound,
 }
 
@@ -97,7 +97,8 @@ impl Scene {
         Self { title, offered, origin: OriginKind::CpuBound, changes: Vec::new(), crowd_s }
     }
 
-    /// One and a half times the capacity, of which two thirds go away and come back; each state lasts `state_s` seconds.
+    /// One and a half times the capacity, of which two thirds go away and come back; each state lasts
+    /// `state_s` seconds.
     #[must_use]
     pub fn change(state_s: u64) -> Self {
         let origin = OriginKind::WorkerBound;
@@ -138,8 +139,8 @@ impl Scene {
         now.map_or(1.0, |change| f64::from(change.workers) / f64::from(self.origin.workers()))
     }
 
-    /// The classes of the crowd before an origin of `capacity_rps`: gold always asks for [`GOLD_SHARE`] of the capacity,
-    /// silver and bronze swell.
+    /// The classes of the crowd before an origin of `capacity_rps`: gold always asks for [`GOLD_SHARE`] of
+    /// the capacity, silver and bronze swell.
     #[must_use]
     pub fn classes(&self, capacity_rps: f64) -> [ClassRates; 3] {
         let gold_rps = GOLD_SHARE * capacity_rps;

@@ -25,19 +25,19 @@ pub struct Knob<'a, Value> {
 pub struct Found<Setting> {
     /// All trials, best first; of equals the one tried first.
     pub trials: Vec<Trial<Setting>>,
-    /// The search gave up while a knob's best value was still at an edge beyond which something could have been set: the
-    /// best may be better than what was found.
+    /// The search gave up while a knob's best value was still at an edge beyond which something could have
+    /// been set: the best may be better than what was found.
     pub is_at_edge: bool,
 }
 
-/// Values of one knob that are tried beyond its grid at most: each costs a run of some seconds, and a grid that needs more
-/// should be another.
+/// Values of one knob that are tried beyond its grid at most: each costs a run of some seconds, and a grid
+/// that needs more should be another.
 pub const BEYOND_GRID_MAX: usize = 6;
 
-/// Tries one knob after the other, each value of a knob with the best values of those before it; `try_it` gives the
-/// score. Where the best value of a knob is the lowest or the highest tried, its grid is extended until it is not, or
-/// nothing beyond can be set, or [`BEYOND_GRID_MAX`] values were added. The second knob stands at the first value of its grid
-/// meanwhile. No pair is tried twice.
+/// Tries one knob after the other, each value of a knob with the best values of those before it; `try_it`
+/// gives the score. Where the best value of a knob is the lowest or the highest tried, its grid is extended
+/// until it is not, or nothing beyond can be set, or [`BEYOND_GRID_MAX`] values were added. The second knob
+/// stands at the first value of its grid meanwhile. No pair is tried twice.
 ///
 /// # Errors
 /// The first error of `try_it`.
@@ -62,8 +62,8 @@ pub fn best<A: Copy + PartialOrd, B: Copy + PartialOrd, E>(
     Ok(Found { trials, is_at_edge: first_at_edge || second_at_edge })
 }
 
-/// Values and their scores, best first, of a grid and of what lies beyond its edges; and whether the best is still at an
-/// edge. `known` is not tried again.
+/// Values and their scores, best first, of a grid and of what lies beyond its edges; and whether the best is
+/// still at an edge. `known` is not tried again.
 fn climb<Value: Copy + PartialOrd, E>(
     knob: Knob<'_, Value>,
     known: Vec<(Value, f64)>,
@@ -87,7 +87,8 @@ fn climb<Value: Copy + PartialOrd, E>(
     Ok((tried, is_at_edge))
 }
 
-/// The value beyond the best, which is first, if that is an edge; both edges, if it is the only value, one after the other.
+/// The value beyond the best, which is first, if that is an edge; both edges, if it is the only value, one
+/// after the other.
 fn beyond<Value: Copy + PartialOrd>(knob: Knob<'_, Value>, tried: &[(Value, f64)]) -> Option<Value> {
     let &(best, _) = tried.first()?;
     let is_lowest = tried.iter().all(|(other, _)| best <= *other);

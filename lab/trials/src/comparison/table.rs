@@ -21,9 +21,11 @@ pub struct Setup {
     pub machine: String,
     /// Core of each process.
     pub placement: String,
-    /// Capacity of which the crowds are multiples: requests a second the processor-bound origin completed at the start.
+    /// Capacity of which the crowds are multiples: requests a second the processor-bound origin completed at
+    /// the start.
     pub capacity_rps: f64,
-    /// The least and the most the processor-bound origins completed right before a run; each run is judged by its own.
+    /// The least and the most the processor-bound origins completed right before a run; each run is judged by
+    /// its own.
     pub capacity_rps_range: Range,
     /// Times each cell was run.
     pub rounds: usize,
@@ -76,7 +78,8 @@ pub struct Found {
     pub origin: String,
     /// The best, in the words of the program's configuration.
     pub best: String,
-    /// Every trial, best first, and its useful share; where that is not measured, its goodput over the capacity.
+    /// Every trial, best first, and its useful share; where that is not measured, its goodput over the
+    /// capacity.
     pub trials: Vec<(String, f64)>,
     /// The best is still at an edge of what was tried, although the search went beyond its grid.
     #[serde(default)]
@@ -119,8 +122,8 @@ impl Row {
 }
 
 impl Cell {
-    /// Puts rounds together; `None` without any. Of an even number of values the upper middle counts. A time that was
-    /// not reached in most rounds is not reached.
+    /// Puts rounds together; `None` without any. Of an even number of values the upper middle counts. A time
+    /// that was not reached in most rounds is not reached.
     #[must_use]
     pub fn of(rounds: &[Outcome]) -> Option<Self> {
         if rounds.is_empty() {

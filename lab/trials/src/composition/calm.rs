@@ -1,7 +1,8 @@
 //! Stretches of real days that fit into the origin: nothing may happen on them.
 //!
-//! Each count of a trace becomes a second. The stretch of a trace is the burstiest whose busiest second still fits at the highest
-//! load ([`stretch`]); where a trace has no such stretch, the least bursty is taken and scaled down until it fits.
+//! Each count of a trace becomes a second. The stretch of a trace is the burstiest whose busiest second still
+//! fits at the highest load ([`stretch`]); where a trace has no such stretch, the least bursty is taken and
+//! scaled down until it fits.
 //!
 //! Bars: no alarm, no refusal, at most one change of the verdict a minute.
 
@@ -26,7 +27,8 @@ pub fn stretch(counts: &[f64], bins: usize) -> Option<&[f64]> {
     best.or_else(|| others.into_iter().min_by(by_ratio)).map(|(window, _)| window)
 }
 
-/// Requests a second of each second of a stretch, for a mean of `load` times the capacity or what its busiest second allows.
+/// Requests a second of each second of a stretch, for a mean of `load` times the capacity or what its busiest
+/// second allows.
 #[must_use]
 pub fn rates(stretch: &[f64], load: f64, capacity_rps: f64) -> Vec<f64> {
     let Some(ratio) = burstiness(stretch) else { return Vec::new() };
@@ -61,7 +63,8 @@ pub struct Run {
     pub alarms: u64,
     /// Requests that the gateway refused.
     pub refused: u64,
-    /// Verdicts in their order, a change each, from the first on that says more than that too little is known yet.
+    /// Verdicts in their order, a change each, from the first on that says more than that too little is known
+    /// yet.
     pub verdicts: Vec<String>,
     /// Use of the origin's time.
     pub useful: Useful,
@@ -76,8 +79,8 @@ impl Run {
         self.verdicts.len().saturating_sub(1)
     }
 
-    /// Load of the busiest second by what a page really cost in this run; a shared machine may be slower than when its capacity was
-    /// measured.
+    /// Load of the busiest second by what a page really cost in this run; a shared machine may be slower than
+    /// when its capacity was measured.
     #[must_use]
     pub fn busiest_load(&self) -> f64 {
         self.busiest_rps * self.useful.processor_ms.unwrap_or(0.0) / 1e3

@@ -1,7 +1,7 @@
 //! A narrow link to the clients: each composition beside the best rate limit that a search finds.
 //!
-//! The origin has much to spare; the link does not carry the crowd's answers. The number is completions in time a second. The
-//! bar: the default composition reaches [`BAR`] of the best rate limit on every link.
+//! The origin has much to spare; the link does not carry the crowd's answers. The number is completions in
+//! time a second. The bar: the default composition reaches [`BAR`] of the best rate limit on every link.
 
 use crate::comparison::Knob;
 use crate::spread::{cell, median};
@@ -47,7 +47,8 @@ impl Link {
         self.rate_bits_per_s as f64 / 8.0 / f64::from(self.answer_bytes)
     }
 
-    /// Seconds of the crowd that are not judged: the buffer that filled before it could be noticed is worked off first.
+    /// Seconds of the crowd that are not judged: the buffer that filled before it could be noticed is worked
+    /// off first.
     #[must_use]
     pub fn settling_s(self) -> u64 {
         const FULL_PACKET_BITS: f64 = 12_000.0;
@@ -109,8 +110,8 @@ pub struct Run {
     pub is_spoilt: bool,
 }
 
-/// The table, and whether the bar is met on each link that was run. The rate limit is the best that the search found, run again in
-/// turn with the others: the best of a search is also the luckiest.
+/// The table, and whether the bar is met on each link that was run. The rate limit is the best that the
+/// search found, run again in turn with the others: the best of a search is also the luckiest.
 #[must_use]
 pub fn text(runs: &[Run]) -> String {
     let mut text = String::from("Completions in time a second behind a narrow link, median [min–max]\n\n");

@@ -1,5 +1,5 @@
-//! The gateway's composition before other bottlenecks than a crowded origin (`make bench-composition`): what is run, how it is
-//! judged, and the tables.
+//! The gateway's composition before other bottlenecks than a crowded origin (`make bench-composition`): what
+//! is run, how it is judged, and the tables.
 //!
 //! - [`link`]: a narrow link to the clients, beside the best rate limit that a search finds.
 //! - [`calm`]: stretches of real days that fit into the origin, on which nothing may happen.

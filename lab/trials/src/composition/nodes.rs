@@ -1,5 +1,5 @@
-//! A crowd that comes through a sidecar in front: the gateway with the sentry alone, with NEWS beside it, and with the ladder as well, which
-//! asks the sidecar for less. Together they must not throttle twice.
+//! A crowd that comes through a sidecar in front: the gateway with the sentry alone, with NEWS beside it, and
+//! with the ladder as well, which asks the sidecar for less. Together they must not throttle twice.
 
 use crate::spread::{cell, median};
 use flashweir_core::measure::Useful;

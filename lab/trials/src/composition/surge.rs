@@ -1,12 +1,14 @@
-//! Surges that people made, at a multiple of the origin's capacity: how soon the first request is refused, and how soon after the end
-//! the last.
+//! Surges that people made, at a multiple of the origin's capacity: how soon the first request is refused,
+//! and how soon after the end the last.
 //!
-//! Forty minutes around a surge, each a second, scaled so that the highest is a multiple of the capacity; calm before and after.
-//! A surge begins ([`Surge::moments`]) when requests, were none refused, would have to wait longer than the target: the excess over
-//! the capacity, added up, is a target's worth of work. Refusing earlier is never needed, and a rise of a tenth takes ten seconds to
-//! get there. It ends with the last second that asks for more than the capacity.
+//! Forty minutes around a surge, each a second, scaled so that the highest is a multiple of the capacity;
+//! calm before and after. A surge begins ([`Surge::moments`]) when requests, were none refused, would have to
+//! wait longer than the target: the excess over the capacity, added up, is a target's worth of work. Refusing
+//! earlier is never needed, and a rise of a tenth takes ten seconds to get there. It ends with the last
+//! second that asks for more than the capacity.
 //!
-//! Bars: the first refusal within [`REFUSED_WITHIN_S`] of the beginning, none from [`FORGOTTEN_WITHIN_S`] after the end.
+//! Bars: the first refusal within [`REFUSED_WITHIN_S`] of the beginning, none from [`FORGOTTEN_WITHIN_S`]
+//! after the end.
 
 use super::traces::Trace;
 use crate::useful::Composition;
@@ -48,7 +50,8 @@ impl Surge {
         Self { name: "abrupt burst", trace: Trace::ALL[2], from: 85 },
     ];
 
-    /// Loads of each second over the capacity, calm before and after included; none where the trace is too short.
+    /// Loads of each second over the capacity, calm before and after included; none where the trace is too
+    /// short.
     #[must_use]
     pub fn loads(self, counts: &[f64], times: f64) -> Option<Vec<f64>> {
         let counts = counts.get(self.from..self.from + MINUTES)?;

@@ -23,8 +23,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Every trace that the bench plays. Sites as quiet as NASA's have a minute put into each count; of the trace of a language
-    /// model's requests, which lasts an hour, ten seconds.
+    /// Every trace that the bench plays. Sites as quiet as NASA's have a minute put into each count; of the
+    /// trace of a language model's requests, which lasts an hour, ten seconds.
     pub const ALL: [Self; 8] = [
         Self::new("wc98_brazil_scotland_19980610.csv", Lines::Counts(1), 1),
         Self::new("wc98_brazil_netherlands_19980707.csv", Lines::Counts(1), 1),

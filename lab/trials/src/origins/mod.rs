@@ -1,5 +1,5 @@
-//! Real origins behind a crowd (`make bench-origins`): application servers, a database and a link, each behind nothing, Flashweir, the
-//! best static limit that a search finds, and another limit that is learned.
+//! Real origins behind a crowd (`make bench-origins`): application servers, a database and a link, each
+//! behind nothing, Flashweir, the best static limit that a search finds, and another limit that is learned.
 //!
 //! 1. A [`Row`] is an origin and an overload; a [`Run`] is what became of one crowd: a [`Share`] of the first seconds, and one of the rest.
 //! 2. A [`Report`] holds the rows of several invocations, each of which replaces its own.
@@ -122,8 +122,8 @@ pub struct Run {
     pub first: Share,
     /// The crowd from its third second on.
     pub settled: Share,
-    /// Part of the busy share of the settled stretch that the scheduler's account of the origin does not show: interrupts, and anything
-    /// else that ran on its core. Absent where no core is the bottleneck.
+    /// Part of the busy share of the settled stretch that the scheduler's account of the origin does not
+    /// show: interrupts, and anything else that ran on its core. Absent where no core is the bottleneck.
     pub taken: Option<f64>,
     /// Outcomes of the requests of the settled stretch.
     pub counts: Counts,
@@ -144,7 +144,8 @@ pub struct Counts {
     pub left: f64,
     /// Broke.
     pub failed: f64,
-    /// 99th percentile of those that were not refused, milliseconds; a client that left counts with its patience.
+    /// 99th percentile of those that were not refused, milliseconds; a client that left counts with its
+    /// patience.
     pub p99_admitted_ms: Option<f64>,
 }
 

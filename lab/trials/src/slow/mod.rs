@@ -1,5 +1,6 @@
-//! Real origins whose requests differ (`make bench-slow`): long polls, exports, streams, pauses and slow upstream services beside
-//! pages, behind nothing, Flashweir, the best static limit that a search finds, and another limit that is learned.
+//! Real origins whose requests differ (`make bench-slow`): long polls, exports, streams, pauses and slow
+//! upstream services beside pages, behind nothing, Flashweir, the best static limit that a search finds, and
+//! another limit that is learned.
 //!
 //! 1. [`Origin::kinds`] says what is offered in each [`Phase`]; a [`Run`] has a [`PhaseResult`] for each.
 //! 2. A [`Report`] holds the rows of several invocations, each of which replaces its own.
@@ -140,8 +141,8 @@ impl PhaseResult {
         self.kinds.iter().map(of).sum()
     }
 
-    /// Useful share of the core's time; of an origin that only waits, the share of requests that were answered in time. The second is 1
-    /// without requests.
+    /// Useful share of the core's time; of an origin that only waits, the share of requests that were
+    /// answered in time. The second is 1 without requests.
     #[must_use]
     pub fn worth(&self) -> f64 {
         let served = || match self.sum(|kind| kind.offered) {

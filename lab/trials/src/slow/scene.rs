@@ -1,4 +1,5 @@
-//! The origins whose requests differ, their kinds of request, and how much of each kind is offered in each phase.
+//! The origins whose requests differ, their kinds of request, and how much of each kind is offered in each
+//! phase.
 
 use crate::origins::TARGET;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Useful work of the origin behind each composition of the gateway (`make bench-useful`): the cases, and the table.
+//! Useful work of the origin behind each composition of the gateway (`make bench-useful`): the cases, and the
+//! table.
 //!
 //! 1. A [`Case`] is a composition, a load and a kind of page; [`Case::all`] lists them in the order of a round.
 //! 2. A [`Run`] is what one of them found, as [`flashweir_core::measure::useful`] defines it.
@@ -53,8 +54,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// All cases with pages of `page_ms`; the compositions take turns, and a round of odd number goes backwards, so that a
-    /// change of the machine's speed falls on all.
+    /// All cases with pages of `page_ms`; the compositions take turns, and a round of odd number goes
+    /// backwards, so that a change of the machine's speed falls on all.
     #[must_use]
     pub fn all(page_ms: u32, round: usize) -> Vec<Self> {
         let at_load =

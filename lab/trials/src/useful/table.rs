@@ -5,8 +5,8 @@ use crate::spread::{cell, median};
 use flashweir_core::measure::Useful;
 use std::fmt::Write;
 
-/// Useful of each case, the ratio of the default composition to the sentry alone (round by round), and the two factors.
-/// A case that was not run is a dash.
+/// Useful of each case, the ratio of the default composition to the sentry alone (round by round), and the
+/// two factors. A case that was not run is a dash.
 #[must_use]
 pub fn text(runs: &[Run]) -> String {
     let mut text = String::from(

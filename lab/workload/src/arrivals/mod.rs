@@ -94,7 +94,8 @@ impl ArrivalProcess {
         Given::new(moments.into(), None).map(Self::Given)
     }
 
-    /// Exactly these moments, in a schedule that goes on until `length`: people who came may still do something.
+    /// Exactly these moments, in a schedule that goes on until `length`: people who came may still do
+    /// something.
     ///
     /// # Errors
     /// A moment before its predecessor, or after `length`.
@@ -103,9 +104,9 @@ impl ArrivalProcess {
     }
 
     /// The moments of arrival in order, as offsets from the start, none after [`length`](Self::length). The
-    /// same process and seed give the same moments on every machine. For each moment evenly spaced arrivals cost
-    /// about 20 ns, Poisson 55 ns, self-similar 110 ns, randomly timed ones 50 to 100 ns, the others 10 ns. Memory
-    /// is O(1) unless the process says otherwise.
+    /// same process and seed give the same moments on every machine. For each moment evenly spaced arrivals
+    /// cost about 20 ns, Poisson 55 ns, self-similar 110 ns, randomly timed ones 50 to 100 ns, the others 10
+    /// ns. Memory is O(1) unless the process says otherwise.
     #[must_use]
     pub fn moments(&self, seed: u64) -> Moments<'_> {
         Moments(match self {
@@ -127,9 +128,9 @@ impl ArrivalProcess {
         })
     }
 
-    /// The same process at its profile's mean rate throughout, so that the same seed draws the same points with
-    /// the profile taken out. Estimates of burstiness are to be made on these: a profile that rises and falls
-    /// looks like burstiness at long times. Processes that follow no profile stay as they are.
+    /// The same process at its profile's mean rate throughout, so that the same seed draws the same points
+    /// with the profile taken out. Estimates of burstiness are to be made on these: a profile that rises and
+    /// falls looks like burstiness at long times. Processes that follow no profile stay as they are.
     #[must_use]
     pub fn evened(&self) -> Self {
         match self {
@@ -282,7 +283,8 @@ mod tests {
                 let t = moment.as_secs_f64();
                 let rate = from + slope * t;
                 let error = from * t + 0.5 * slope * t * t - (k as f64 + 0.5);
-                // Moments are rounded to a nanosecond; the rest is the precision of numbers as large as these.
+                // Moments are rounded to a nanosecond; the rest is the precision of numbers as large as
+                // these.
                 assert!(
                     error.abs() <= rate * 2e-9 + 1e-9 * process.expected(),
                     "{from} {to}: {error} at {t}"

@@ -1,8 +1,8 @@
 //! Arrivals paced worker by worker, as benchmark tools do: the thesis's methods 2 and 4.
 //!
-//! R. Esser's thesis ("Performance Analysis of a Flash-Crowd Management System", 2006, §3.3 and §3.5) compares how a
-//! benchmark may time its requests. They are offered so that a user can see the difference; none resembles a crowd.
-//! Its method 1 is a closed loop and so no arrival process at all; method 3 is
+//! R. Esser's thesis ("Performance Analysis of a Flash-Crowd Management System", 2006, §3.3 and §3.5)
+//! compares how a benchmark may time its requests. They are offered so that a user can see the difference;
+//! none resembles a crowd. Its method 1 is a closed loop and so no arrival process at all; method 3 is
 //! [`ArrivalProcess::interleaved`](super::ArrivalProcess::interleaved).
 
 use super::ArrivalError;
@@ -103,8 +103,9 @@ impl RandomTiming {
         self.length
     }
 
-    /// From the renewal function of waits with mean 1 s and variance 0.03 s², t + (1 + 0.03)/2 with the request
-    /// at the start counted, averaged over the starts. Within 3 % of a request per worker from a length of 4 s.
+    /// From the renewal function of waits with mean 1 s and variance 0.03 s², t + (1 + 0.03)/2 with the
+    /// request at the start counted, averaged over the starts. Within 3 % of a request per worker from a
+    /// length of 4 s.
     pub(super) fn expected(&self) -> f64 {
         let workers = f64::from(self.workers);
         let mean_start_s = (workers - 1.0) / (2.0 * workers);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 /// Turns operational time (the integral of the rate: the number of arrivals due so far) into moments.
 ///
-/// The time-change theorem: a stationary process of rate one, its points moved to where the integral of a rate
-/// reaches them, has that rate. Nothing is thinned away, so a profile's quiet stretches cost nothing.
+/// The time-change theorem: a stationary process of rate one, its points moved to where the integral of a
+/// rate reaches them, has that rate. Nothing is thinned away, so a profile's quiet stretches cost nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Placement<'a> {
     /// The stretch under way and those to come.

@@ -2,20 +2,20 @@
 //!
 //! The M/G/∞ model (D. R. Cox, "Long-range dependence: a review", 1984): sessions begin as a Poisson process
 //! and last a Pareto time, P(D > x) = (shortest/x)^α with 1 < α < 2; while one lasts it sends a request each
-//! *gap*. The number of sessions under way, which is what comes in each gap, then is long-range dependent with
-//! the Hurst parameter H = (3 − α)/2: averaging over longer times smooths it far less than it would Poisson
-//! arrivals, whose H is 0.5.
+//! *gap*. The number of sessions under way, which is what comes in each gap, then is long-range dependent
+//! with the Hurst parameter H = (3 − α)/2: averaging over longer times smooths it far less than it would
+//! Poisson arrivals, whose H is 0.5.
 //!
 //! **Units.** The process has rate one in operational time (the number of arrivals due so far), and
 //! [`Placement`](super::placement::Placement) carries it to the profile's. The gap is given in seconds at the
 //! profile's mean rate: where the rate is twice the mean, everything happens twice as fast, gaps included.
 //!
-//! **Drawing.** A session is the sequence of its requests. First requests of sessions are a
-//! Poisson process, and the number that follows is independent of the time (marking theorem), so neither sessions that end
-//! before their first request nor an event queue is needed: every session in its course asks again exactly one
-//! gap later, hence a first-in-first-out queue of the sessions to be continued is in order of time. It starts
-//! stationary: during the first gap, requests that continue sessions from before the start are drawn as the
-//! Poisson process they then are, with the equilibrium number still to come.
+//! **Drawing.** A session is the sequence of its requests. First requests of sessions are a Poisson process,
+//! and the number that follows is independent of the time (marking theorem), so neither sessions that end
+//! before their first request nor an event queue is needed: every session in its course asks again exactly
+//! one gap later, hence a first-in-first-out queue of the sessions to be continued is in order of time. It
+//! starts stationary: during the first gap, requests that continue sessions from before the start are drawn
+//! as the Poisson process they then are, with the equilibrium number still to come.
 
 use super::ArrivalError;
 use flashweir_core::Rng;
@@ -24,9 +24,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Shortest session by default, in gaps. Counts are exactly long-range dependent only over long times; here
-/// the nearest deviation, a share of the variance that grows as a Poisson process's does, vanishes (the line is
-/// within 0.01 of its numerical root for α up to 1.7), so that H shows from a few gaps on. Half of all sessions
-/// then send one request only.
+/// the nearest deviation, a share of the variance that grows as a Poisson process's does, vanishes (the line
+/// is within 0.01 of its numerical root for α up to 1.7), so that H shows from a few gaps on. Half of all
+/// sessions then send one request only.
 fn shortest_gaps(alpha: f64) -> f64 {
     0.3 + 0.34 * (1.4 - alpha)
 }
@@ -59,8 +59,8 @@ impl SelfSimilarity {
         Ok(Self { alpha, gap, shortest: gap.mul_f64(shortest_gaps(alpha)) })
     }
 
-    /// The same with sessions of a given shortest length (a thousandth of the gap to a thousand gaps), again at
-    /// the profile's mean rate. Longer ones make deeper waves; H then shows only at times well above them.
+    /// The same with sessions of a given shortest length (a thousandth of the gap to a thousand gaps), again
+    /// at the profile's mean rate. Longer ones make deeper waves; H then shows only at times well above them.
     ///
     /// # Errors
     /// A length outside this range.
@@ -78,8 +78,8 @@ impl SelfSimilarity {
         (3.0 - self.alpha) / 2.0
     }
 
-    /// Time between two requests of a session, at the profile's mean rate; counts over bins of this width show
-    /// H best.
+    /// Time between two requests of a session, at the profile's mean rate; counts over bins of this width
+    /// show H best.
     #[must_use]
     pub fn gap(&self) -> Duration {
         self.gap
@@ -167,8 +167,8 @@ impl SelfSimilarPoints {
         self.entrance + (distance - slow) + slow / self.lengths.first_share
     }
 
-    /// A session beyond the bound is cut short. The bound is twice the highest mean allowed, and the number is
-    /// Poisson: this does not happen in practice, it only makes memory certain.
+    /// A session beyond the bound is cut short. The bound is twice the highest mean allowed, and the number
+    /// is Poisson: this does not happen in practice, it only makes memory certain.
     fn continue_later(&mut self, point: f64, requests: u64) {
         if requests > 1 && self.under_way.len() < SELF_SIMILAR_ACTIVE {
             self.under_way.push_back(UnderWay { next: point + self.gap, left: requests - 1 });
@@ -202,8 +202,9 @@ impl Lengths {
         Self { alpha, shortest, reaching, first_share: reaching / mean, beyond }
     }
 
-    /// Requests of a session that has just sent its first. That one came at an age whose density is P(D > age);
-    /// given the age, the length is Pareto from there on, and one more request fits into each gap of the rest.
+    /// Requests of a session that has just sent its first. That one came at an age whose density is P(D >
+    /// age); given the age, the length is Pareto from there on, and one more request fits into each gap of
+    /// the rest.
     fn requests(&self, rng: &mut Rng) -> u64 {
         let area = rng.unit_f64() * self.reaching;
         let age = if area <= self.shortest { area } else { self.age_beyond_shortest(area) };

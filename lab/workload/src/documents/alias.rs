@@ -115,8 +115,8 @@ mod tests {
     use flashweir_core::Rng;
     use proptest::prelude::*;
 
-    /// The probabilities with which the table really draws: the sum over its columns, exact but for the 32-bit
-    /// thresholds.
+    /// The probabilities with which the table really draws: the sum over its columns, exact but for the
+    /// 32-bit thresholds.
     fn probabilities(table: &Alias) -> Vec<f64> {
         let mut sums = vec![0.0; table.count()];
         for (index, column) in table.columns.iter().enumerate() {

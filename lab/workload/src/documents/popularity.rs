@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Popularity {
-    /// Every request of a class asks for a document that no other asks for: the first request of person k asks
-    /// for document k (modulo 2³²), further requests of a session for others. No two requests of a class
+    /// Every request of a class asks for a document that no other asks for: the first request of person k
+    /// asks for document k (modulo 2³²), further requests of a session for others. No two requests of a class
     /// share a document while the number of people times the longest session (of at most 75,000 requests)
     /// stays below 1.5 thousand million.
     EachNew,

@@ -133,8 +133,8 @@ impl Pareto {
     }
 }
 
-/// Names the forks that sizes are drawn from, separate from all others of the seed: "size" in ASCII, above any
-/// document's number.
+/// Names the forks that sizes are drawn from, separate from all others of the seed: "size" in ASCII, above
+/// any document's number.
 const SIZES: u64 = 0x7369_7A65 << 32;
 
 #[cfg(test)]

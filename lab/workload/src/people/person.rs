@@ -108,6 +108,6 @@ enum Purpose {
     Retry,
 }
 
-/// Names the forks that people are drawn from, separate from all others of the seed: "peop" in ASCII above the
-/// class and the purpose.
+/// Names the forks that people are drawn from, separate from all others of the seed: "peop" in ASCII above
+/// the class and the purpose.
 const PEOPLE: u64 = 0x7065_6F70 << 32;

@@ -79,8 +79,8 @@ pub enum Pace {
 }
 
 impl Default for Retry {
-    /// All people try again, after any failure, up to three tries, backing off from 100 ms, as polite client libraries
-    /// do.
+    /// All people try again, after any failure, up to three tries, backing off from 100 ms, as polite client
+    /// libraries do.
     fn default() -> Self {
         let pace = Pace::Backoff { first: Duration::from_millis(100), most: BACKOFF_MOST };
         Self { share: 1.0, pace, tries_most: 3, on: Failures::ANY }

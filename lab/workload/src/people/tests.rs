@@ -17,7 +17,8 @@ fn habits() -> Habits {
     }
 }
 
-/// Documents that one person asks for, and the time they think after each; they fail `failures` tries of every request.
+/// Documents that one person asks for, and the time they think after each; they fail `failures` tries of
+/// every request.
 fn visit(person: &mut Person, popularity: &Popularity, failures: u32) -> Vec<(u32, Duration)> {
     let mut done = Vec::new();
     while let Some(request) = person.next_request() {
@@ -107,8 +108,8 @@ fn draws_of_different_purposes_and_people_are_not_alike() {
     }
 }
 
-/// Patience, length of the session, thought after the first request, document of the second, pause before the second
-/// is tried again.
+/// Patience, length of the session, thought after the first request, document of the second, pause before the
+/// second is tried again.
 fn drawn_for(habits: &Habits, popularity: &Popularity, seed: u64, class: u16, number: u64) -> [f64; 5] {
     let mut person = habits.person(seed, class, number);
     let length = std::iter::from_fn(|| person.next_request()).count();

@@ -1,5 +1,5 @@
-//! Access logs of AWS Application Load Balancers: 12 fields before the request in quotes, of which the second is the time
-//! of the answer, and 9 after it, of which the last is the time at which the request came.
+//! Access logs of AWS Application Load Balancers: 12 fields before the request in quotes, of which the second
+//! is the time of the answer, and 9 after it, of which the last is the time at which the request came.
 
 use crate::recording::entry::{Entry, Flaw, Target, checked_size, is_status, method_and_target};
 use crate::recording::fields::next_field;

@@ -97,7 +97,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// All of it as a recording. O(requests · log(requests)) if they have to be put in order, else O(requests).
+    /// All of it as a recording. O(requests · log(requests)) if they have to be put in order, else
+    /// O(requests).
     pub(super) fn finish(mut self) -> Result<Recording, RecordingError> {
         if !self.is_in_order {
             let mut pairs: Vec<_> = self.offsets_ns.drain(..).zip(self.documents.drain(..)).collect();

@@ -1,6 +1,6 @@
-//! The common and combined formats of web servers:
-//! `host ident user [time] "request" status size "referer" "agent"`, the last two only in the combined. The time may have a
-//! fraction of a second, or be one of ISO 8601.
+//! The common and combined formats of web servers: `host ident user [time] "request" status size "referer"
+//! "agent"`, the last two only in the combined. The time may have a fraction of a second, or be one of ISO
+//! 8601.
 
 use crate::recording::entry::{Entry, Flaw, Target, checked_size, is_status, method_and_target};
 use crate::recording::log_time::{self, Stamp};

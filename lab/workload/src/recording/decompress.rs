@@ -9,11 +9,13 @@ use std::io::{self, BufRead, BufReader, Read};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-/// First bytes of other compressed files, and the programs that make them, each of which undoes it with `-dc`.
+/// First bytes of other compressed files, and the programs that make them, each of which undoes it with
+/// `-dc`.
 const OTHERS: [(&[u8], &str); 2] = [(b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2")];
 /// The longest of these beginnings.
 const MAGIC_BYTES: u64 = 6;
-/// The first of the magic numbers of frames that hold no data; they differ in the last four bits (RFC 8878 §3.1.2).
+/// The first of the magic numbers of frames that hold no data; they differ in the last four bits (RFC 8878
+/// §3.1.2).
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 
 /// The bytes of a log, decompressed if they are compressed by a program that is known by its beginning.

@@ -111,8 +111,8 @@ pub(super) fn is_status(field: &[u8]) -> bool {
     field.len() == 3 && field.iter().all(u8::is_ascii_digit)
 }
 
-/// Method and target of `GET /path HTTP/1.1`, or without the version as HTTP/0.9 had it. A path may hold spaces: some
-/// clients send them and some servers log them as they came.
+/// Method and target of `GET /path HTTP/1.1`, or without the version as HTTP/0.9 had it. A path may hold
+/// spaces: some clients send them and some servers log them as they came.
 pub(super) fn method_and_target(request: &[u8]) -> Result<(&[u8], &[u8]), Flaw<'_>> {
     let request = request.trim_ascii();
     if request.is_empty() || request == b"-" {

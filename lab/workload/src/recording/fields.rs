@@ -2,9 +2,9 @@
 
 /// Takes the next field of `rest`; `None` at its end.
 ///
-/// A field that begins with a quote ends at the next quote that is neither escaped by a backslash nor doubled and has a
-/// separator or the end of the line behind it, so quotes within that a server forgot to escape are part of it. A quote
-/// without such a counterpart is an ordinary character.
+/// A field that begins with a quote ends at the next quote that is neither escaped by a backslash nor doubled
+/// and has a separator or the end of the line behind it, so quotes within that a server forgot to escape are
+/// part of it. A quote without such a counterpart is an ordinary character.
 pub(super) fn next_field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     if rest.is_empty() {
         return None;

@@ -62,7 +62,8 @@ pub(super) enum Order {
     ByEnd,
 }
 
-/// The table by which a format is recognised: the first that fits. A format stands above those that its lines fit as well.
+/// The table by which a format is recognised: the first that fits. A format stands above those that its lines
+/// fit as well.
 static TABLE: [Known; 13] = [
     Known {
         format: Format::Har,
@@ -199,8 +200,8 @@ impl Format {
         self.known().writer
     }
 
-    /// Facts that logs of this format lack, besides those that every log lacks (how long people wait, where they come from,
-    /// which fields and bodies they send); empty if none.
+    /// Facts that logs of this format lack, besides those that every log lacks (how long people wait, where
+    /// they come from, which fields and bodies they send); empty if none.
     #[must_use]
     pub fn lacks(self) -> &'static str {
         self.known().lacks

@@ -38,7 +38,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
     Ok(Entry { time, method: method.into(), target, bytes: Some(bytes) })
 }
 
-/// The time and what follows it and a space. Other brackets, such as that of the process's number, are passed over.
+/// The time and what follows it and a space. Other brackets, such as that of the process's number, are passed
+/// over.
 fn split_time(line: &[u8]) -> Option<(Stamp, &[u8])> {
     (0..line.len()).filter(|at| line[*at] == b'[').find_map(|at| {
         let (text, rest) = line[at + 1..].split_at_checked(TIME_BYTES)?;
@@ -46,7 +47,8 @@ fn split_time(line: &[u8]) -> Option<(Stamp, &[u8])> {
     })
 }
 
-/// Five numbers, `-1` for what did not take place; the last may have a plus, if the line was written too early.
+/// Five numbers, `-1` for what did not take place; the last may have a plus, if the line was written too
+/// early.
 fn are_timers(text: &[u8]) -> bool {
     let timers = text.split(|byte| *byte == b'/');
     timers.clone().count() == 5

@@ -1,5 +1,5 @@
-//! HTTP archives (HAR 1.2): what a browser sent while one person used it. One JSON document, read as a stream, so that the
-//! contents of the answers in it cost no memory.
+//! HTTP archives (HAR 1.2): what a browser sent while one person used it. One JSON document, read as a
+//! stream, so that the contents of the answers in it cost no memory.
 
 use crate::recording::RecordingError;
 use crate::recording::collector::Collector;
@@ -23,8 +23,8 @@ struct Fields {
     from_cache: Option<Vec<u8>>,
 }
 
-/// Reads an archive. Entries for another host than the first one's, and answers of the browser's cache, are counted and left
-/// out: they did not reach the server that is asked.
+/// Reads an archive. Entries for another host than the first one's, and answers of the browser's cache, are
+/// counted and left out: they did not reach the server that is asked.
 pub(super) fn read(stream: impl BufRead, collector: &mut Collector<'_>) -> Result<(), RecordingError> {
     let mut lexer = IterLexer::new(stream.bytes());
     let mut number = 0;

@@ -30,7 +30,8 @@ pub(super) fn skip<L: Lex>(lexer: &mut L) -> Result<(), Error> {
     }
 }
 
-/// Calls `visit` for each key of the object that comes next, with the lexer at the key's value, which it has to take.
+/// Calls `visit` for each key of the object that comes next, with the lexer at the key's value, which it has
+/// to take.
 pub(super) fn object<L: Lex>(
     lexer: &mut L,
     mut visit: impl FnMut(&[u8], &mut L) -> Result<(), Error>,
@@ -53,7 +54,8 @@ pub(super) fn object_or_other<L: Lex>(
     if lexer.ws_peek() == Some(b'{') { object(lexer, visit) } else { skip(lexer) }
 }
 
-/// Calls `visit` for each value of the array that comes next, with the lexer at the value, which it has to take.
+/// Calls `visit` for each value of the array that comes next, with the lexer at the value, which it has to
+/// take.
 pub(super) fn array<L: Lex>(
     lexer: &mut L,
     mut visit: impl FnMut(&mut L) -> Result<(), Error>,

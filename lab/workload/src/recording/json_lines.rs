@@ -1,4 +1,5 @@
-//! Logs with a JSON object in each line: Caddy's, Traefik's, Envoy's, and those that people make of nginx's variables.
+//! Logs with a JSON object in each line: Caddy's, Traefik's, Envoy's, and those that people make of nginx's
+//! variables.
 
 use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size, method_and_target};
 use crate::recording::json;
@@ -98,8 +99,8 @@ pub(super) const NGINX: Layout = Layout {
     target: "request or request_uri",
 };
 
-/// Reads one line; what stands before its first brace is passed over, since syslog may have put it there. O(length of the
-/// line).
+/// Reads one line; what stands before its first brace is passed over, since syslog may have put it there.
+/// O(length of the line).
 pub(super) fn parse(line: &[u8], layout: &Layout) -> Result<Entry<'static>, Flaw<'static>> {
     let begin = line.iter().position(|byte| *byte == b'{').ok_or(Defect::NotJson.unshown())?;
     let mut found = Found { layout, values: Vec::with_capacity(8) };

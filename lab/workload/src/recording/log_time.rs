@@ -1,5 +1,5 @@
-//! Time stamps of logs: the common format's `17/May/2015:10:05:03 +0000`, ISO 8601's `2015-05-17T10:05:03Z`, and seconds
-//! since 1970. Each may have a fraction of a second.
+//! Time stamps of logs: the common format's `17/May/2015:10:05:03 +0000`, ISO 8601's `2015-05-17T10:05:03Z`,
+//! and seconds since 1970. Each may have a fraction of a second.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ impl Stamp {
         Self { second, nanosecond: None }
     }
 
-    /// The stamp of the beginning of something that took `length` and ended at this one. Whole seconds stay whole.
+    /// The stamp of the beginning of something that took `length` and ended at this one. Whole seconds stay
+    /// whole.
     pub(super) fn before(self, length: Duration) -> Self {
         let end = i128::from(self.second) * NANOSECONDS + i128::from(self.nanosecond.unwrap_or(0));
         let begin = end - length.as_nanos() as i128;
@@ -47,8 +48,8 @@ pub(super) fn common_without_zone(text: &[u8]) -> Option<Stamp> {
     rest.is_empty().then_some(local)
 }
 
-/// ISO 8601's stamp, of which RFC 3339 is a part: date and time with a `T` or a space between, and a time zone or none, which
-/// is read as UTC. The parts of the date may be separated by `/`.
+/// ISO 8601's stamp, of which RFC 3339 is a part: date and time with a `T` or a space between, and a time
+/// zone or none, which is read as UTC. The parts of the date may be separated by `/`.
 pub(super) fn iso(text: &[u8]) -> Option<Stamp> {
     let mut rest = text;
     let year =
@@ -110,8 +111,8 @@ fn common_date(text: &[u8]) -> Option<(Stamp, &[u8])> {
     with_clock(number(&text[7..11])?, month, number(&text[..2])?, &text[12..])
 }
 
-/// The stamp of a date (month 0 is January) and of the `10:05:03` or `10:05:03.25` at the beginning of `clock`, and what
-/// follows that.
+/// The stamp of a date (month 0 is January) and of the `10:05:03` or `10:05:03.25` at the beginning of
+/// `clock`, and what follows that.
 fn with_clock(year: i64, month: usize, day: i64, clock: &[u8]) -> Option<(Stamp, &[u8])> {
     let (&[h1, h2, b':', m1, m2, b':', s1, s2], rest) = clock.split_first_chunk::<8>()? else { return None };
     let (hour, minute, second) = (number(&[h1, h2])?, number(&[m1, m2])?, number(&[s1, s2])?);

@@ -1,18 +1,22 @@
 //! Recorded logs: who asked a real web server for what, and when, to be played again.
 //!
-//! Most logs have stamps in whole seconds. Played as they are, the requests of one second would all come at its first
-//! instant: bursts that never happened. So they are spread evenly over their second, in their order, the k-th of n at
-//! (k − ½)/n ([`Stamps::Spread`]). Stamps with fractions of a second are played as they are.
+//! Most logs have stamps in whole seconds. Played as they are, the requests of one second would all come at
+//! its first instant: bursts that never happened. So they are spread evenly over their second, in their
+//! order, the k-th of n at (k − ½)/n ([`Stamps::Spread`]). Stamps with fractions of a second are played as
+//! they are.
 //!
-//! A log is written in the order in which answers *ended*. Where it says when requests *began*, or how long they took, it is
-//! put into that order. Elsewhere times that step back a little are normal: such a request is played at the latest time seen
-//! above it, and counted ([`Problems::backwards`]), as is a step back of more than an hour anywhere.
+//! A log is written in the order in which answers *ended*. Where it says when requests *began*, or how long
+//! they took, it is put into that order. Elsewhere times that step back a little are normal: such a request
+//! is played at the latest time seen above it, and counted ([`Problems::backwards`]), as is a step back of
+//! more than an hour anywhere.
 //!
 //! Only `GET` and `HEAD` are kept unless all is asked for: replaying an order orders again. The identity of
-//! clients is never kept. Compressed logs (gzip, zstd) are decompressed as they are read. Reading is one pass, about 0.5 µs a line of the common format;
-//! 20 bytes a request and each distinct document once stay in memory (bounds: `RECORDED_*` and `LOG_*` in `flashweir_core::limits`).
+//! clients is never kept. Compressed logs (gzip, zstd) are decompressed as they are read. Reading is one
+//! pass, about 0.5 µs a line of the common format; 20 bytes a request and each distinct document once stay in
+//! memory (bounds: `RECORDED_*` and `LOG_*` in `flashweir_core::limits`).
 //!
-//! The formats are those of [`Format`], recognised by their beginning, and those that a [`Pattern`] describes.
+//! The formats are those of [`Format`], recognised by their beginning, and those that a [`Pattern`]
+//! describes.
 //!
 //! ```
 //! use flashweir_workload::recording::{Format, Options, Recording};
@@ -195,7 +199,8 @@ impl Recording {
         let squeezed = |time: Duration| Duration::try_from_secs_f64(time.as_secs_f64() / factor).ok();
         let length = squeezed(self.length).filter(|length| !length.is_zero());
         let length = length.ok_or(RecordingError::Squeezed(factor))?;
-        // No moment is later than the end, so what holds for the length holds for all; rounding may not break it.
+        // No moment is later than the end, so what holds for the length holds for all; rounding may not break
+        // it.
         let squeeze = |moment: &Duration| squeezed(*moment).unwrap_or(length).min(length);
         Ok(Self { moments: self.moments.iter().map(squeeze).collect(), length, ..self })
     }

@@ -5,8 +5,8 @@ use crate::recording::problem::Defect;
 use flashweir_core::limits::RECORDED_PATH_BYTES;
 
 /// Appends path and query to `name`, percent-encoding every byte that RFC 3986 allows in neither; what was
-/// encoded stays so. Of an absolute URL (a client that took the server for its proxy) host and scheme are left
-/// out. The escapes web servers write into their logs are undone first.
+/// encoded stays so. Of an absolute URL (a client that took the server for its proxy) host and scheme are
+/// left out. The escapes web servers write into their logs are undone first.
 pub(super) fn push_path(target: &[u8], escapes: Escapes, name: &mut String) -> Result<(), Defect> {
     let path = without_origin(target);
     let start = name.len();

@@ -16,8 +16,8 @@ pub(super) fn peek<R: Read>(mut reader: R, bytes: u64) -> Peeked<R> {
     Peeked { beginning, all }
 }
 
-/// The bytes after the beginning. A failure met while reading the beginning comes in its turn, so that its message
-/// names the line it struck.
+/// The bytes after the beginning. A failure met while reading the beginning comes in its turn, so that its
+/// message names the line it struck.
 pub(super) struct Rest<R> {
     failure: Option<io::Error>,
     reader: R,

@@ -20,7 +20,8 @@ pub struct Problems {
     pub first_backwards: Vec<Backwards>,
     /// Requests that parse and are not played, since their method may change something at the server.
     pub left_out: u64,
-    /// HTTP archives: requests to other hosts than the first one's, and those that the browser's cache answered.
+    /// HTTP archives: requests to other hosts than the first one's, and those that the browser's cache
+    /// answered.
     pub elsewhere: u64,
 }
 

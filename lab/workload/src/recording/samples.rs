@@ -1,5 +1,5 @@
-//! A log of each format, with lines that are odd: what is played of it. The logs in `samples` are written by hand from the
-//! vendors' documentation; all begin at about 2026-05-17 10:05:03 UTC.
+//! A log of each format, with lines that are odd: what is played of it. The logs in `samples` are written by
+//! hand from the vendors' documentation; all begin at about 2026-05-17 10:05:03 UTC.
 
 use super::*;
 use flate2::Compression;

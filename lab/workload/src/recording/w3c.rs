@@ -1,6 +1,8 @@
-//! The W3C's extended format, as IIS and CloudFront write it: lines that begin with `#` say what the columns of the others are.
+//! The W3C's extended format, as IIS and CloudFront write it: lines that begin with `#` say what the columns
+//! of the others are.
 //!
-//! IIS writes milliseconds into `time-taken`, CloudFront seconds; both write the line, and its time, when the answer ends.
+//! IIS writes milliseconds into `time-taken`, CloudFront seconds; both write the line, and its time, when the
+//! answer ends.
 
 use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size};
 use crate::recording::fields::next_field;

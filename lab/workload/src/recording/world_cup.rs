@@ -1,6 +1,6 @@
-//! The binary records of the 1998 World Cup logs (Internet Traffic Archive, "WorldCup98"): 20 bytes each, numbers
-//! big-endian: time (seconds since 1970), client, object, size (32 bits each); method, status, type of file,
-//! server (8 bits each).
+//! The binary records of the 1998 World Cup logs (Internet Traffic Archive, "WorldCup98"): 20 bytes each,
+//! numbers big-endian: time (seconds since 1970), client, object, size (32 bits each); method, status, type
+//! of file, server (8 bits each).
 
 use crate::recording::entry::{Entry, Flaw, Target};
 use crate::recording::log_time::Stamp;

@@ -7,8 +7,8 @@ use flashweir_testkit::{require_program, skip};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A squeezed bin may expect so few people that the nearest whole number is further off than this: then one person
-/// is allowed.
+/// A squeezed bin may expect so few people that the nearest whole number is further off than this: then one
+/// person is allowed.
 const SHARE: f64 = 0.02;
 
 /// The semi-final Brazil–Netherlands in a minute with 2000 people a second at its height.

@@ -1,5 +1,6 @@
-//! Whether the origin is another one than before: cumulative sums of log-likelihood ratios (Page, 1954), one for each factor by which
-//! times may have changed. Only windows at one number in flight are compared with each other: another limit may change times by itself.
+//! Whether the origin is another one than before: cumulative sums of log-likelihood ratios (Page, 1954), one
+//! for each factor by which times may have changed. Only windows at one number in flight are compared with
+//! each other: another limit may change times by itself.
 
 use super::constants::Constants;
 
@@ -41,8 +42,8 @@ impl Changes {
         Self { k, sums: [0.0; 6] }
     }
 
-    /// Takes one window: the logarithm of its times over those remembered at that number in flight, with its variance; `None` where
-    /// nothing is remembered to compare with.
+    /// Takes one window: the logarithm of its times over those remembered at that number in flight, with its
+    /// variance; `None` where nothing is remembered to compare with.
     pub(super) fn judge(&mut self, difference: Option<(f64, f64)>) -> Suspicion {
         let Some((difference, variance)) = difference else {
             self.sums = [0.0; 6];

@@ -133,8 +133,8 @@ impl Curve {
         self.levels.fill(Level::default());
     }
 
-    /// The logarithm of how likely an origin is before the evidence in `levels`, given its time alone. After a change either the number
-    /// of servers is as it was, or the time alone, or neither.
+    /// The logarithm of how likely an origin is before the evidence in `levels`, given its time alone. After
+    /// a change either the number of servers is as it was, or the time alone, or neither.
     fn log_prior(&self, origin: usize, log_alone_s: f64) -> f64 {
         let Some(before) = &self.before else { return self.log_prior[origin] };
         let any = self.prior[origin] / SERVERS as f64;
@@ -143,7 +143,8 @@ impl Curve {
         libm::log(before.probability[origin] + same_alone + self.k.model_error * any)
     }
 
-    /// How far what is remembered is from what any one origin would do: minus the logarithm of the likelihood of the likeliest.
+    /// How far what is remembered is from what any one origin would do: minus the logarithm of the likelihood
+    /// of the likeliest.
     pub(super) fn misfit(&self) -> f64 {
         self.misfit
     }
@@ -196,8 +197,8 @@ impl Curve {
         }
     }
 
-    /// By which factor times at this level differ from those remembered there (logarithm), and its variance beyond that of the
-    /// new ones; `None` where too little is remembered to compare with.
+    /// By which factor times at this level differ from those remembered there (logarithm), and its variance
+    /// beyond that of the new ones; `None` where too little is remembered to compare with.
     pub(super) fn difference(&self, in_flight: f64, unit_s: f64) -> Option<(f64, f64)> {
         let level = &self.levels[index(in_flight)];
         let weight = level.weight;
@@ -268,7 +269,8 @@ impl Curve {
 }
 
 impl Level {
-    /// One request that was quick by chance says nothing: the logarithm of its time may be anything below the usual one.
+    /// One request that was quick by chance says nothing: the logarithm of its time may be anything below the
+    /// usual one.
     fn is_evidence(&self) -> bool {
         self.weight > FADED && self.weight_max > 1.0 && self.time_s > 0.0 && self.work > 0.0
     }
@@ -334,7 +336,8 @@ mod tests {
         assert_eq!(curve.difference(20.0, 0.05), None);
     }
 
-    /// Three times as long at the same limit: a third of the servers, or a third of the speed. Fewer in flight tell.
+    /// Three times as long at the same limit: a third of the servers, or a third of the speed. Fewer in
+    /// flight tell.
     #[test]
     fn after_a_change_the_servers_or_the_time_alone_are_as_before() {
         let changed = || {
@@ -355,7 +358,8 @@ mod tests {
         );
     }
 
-    /// Three times as long with a quarter fewer in flight: no one origin does both, and two of one origin that are a little off do.
+    /// Three times as long with a quarter fewer in flight: no one origin does both, and two of one origin
+    /// that are a little off do.
     #[test]
     fn times_of_two_origins_are_a_misfit() {
         let mut curve = learned(&[8.0, 16.0, 16.0]);

@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 
 /// The number of servers c in quarter octaves, from 1 to 8,192.
 pub(super) const SERVERS: usize = 53;
-/// By how much each request in flight beyond the first slows all others (κ), and how likely that is before anything is measured.
+/// By how much each request in flight beyond the first slows all others (κ), and how likely that is before
+/// anything is measured.
 const CONTENTIONS: [(f64, f64); 6] =
     [(0.0, 0.6), (0.002, 0.1), (0.005, 0.1), (0.01, 0.08), (0.02, 0.07), (0.05, 0.05)];
 /// Servers times κ, at most.
@@ -38,8 +39,8 @@ impl Origin {
     }
 }
 
-/// How likely each origin is before anything is measured, up to a factor: every number of servers is as likely as any other, if they do
-/// more than half as many would: more are as if there were no more.
+/// How likely each origin is before anything is measured, up to a factor: every number of servers is as
+/// likely as any other, if they do more than half as many would: more are as if there were no more.
 pub(super) fn priors() -> PerOrigin {
     let mut priors = zeros();
     for (index, prior) in priors.iter_mut().enumerate() {
@@ -66,8 +67,9 @@ pub(super) struct Factor {
 }
 
 impl Stretch {
-    /// `(1 + (n/c)⁸)^⅛ · (1 + κ (n − 1))` for every c and κ: 1 below the knee, rising like n above it; rounded a little, since a real
-    /// origin takes the next request a little later. O(numbers of servers + contentions).
+    /// `(1 + (n/c)⁸)^⅛ · (1 + κ (n − 1))` for every c and κ: 1 below the knee, rising like n above it;
+    /// rounded a little, since a real origin takes the next request a little later. O(numbers of servers +
+    /// contentions).
     pub(super) fn at(in_flight: f64) -> Self {
         let in_flight = in_flight.max(1.0);
         let log = libm::log(in_flight);

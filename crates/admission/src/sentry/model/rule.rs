@@ -98,7 +98,8 @@ impl ModelRule {
         self.learned
     }
 
-    /// Takes a look: its traffic by number in flight, times of what it completed, and ages of what is in flight.
+    /// Takes a look: its traffic by number in flight, times of what it completed, and ages of what is in
+    /// flight.
     pub(in crate::sentry) fn look(
         &mut self,
         look: &Look,
@@ -120,11 +121,13 @@ impl ModelRule {
         if is_stationary && self.calm_s > self.usual_s * (1.0 + look.variation.all) {
             self.learn_freely(look, seen);
         }
-        // Requests from before the limit moved count as gone when the mean age in flight is no more than the time since the move.
+        // Requests from before the limit moved count as gone when the mean age in flight is no more than the
+        // time since the move.
         let was_settling = self.learned.is_settling;
         self.learned.is_settling &= self.moved_s(look) < look.age_s;
         if self.learned.is_settling {
-            // An origin that is busy with refusing does not get on with the rest: their ages grow as fast as the time since the move.
+            // An origin that is busy with refusing does not get on with the rest: their ages grow as fast as
+            // the time since the move.
             self.open.add(&tick);
             return if self.was_raised { self.obey_refusals(look) } else { Rule::None };
         }
@@ -152,7 +155,8 @@ impl ModelRule {
         let is_turned_over = self.is_turned_over(look);
         let lasts = self.open.span_s >= look.age_s;
         if is_turned_over && is_stationary && lasts {
-            // More clients left without an answer than got one: what they waited for takes longer than they waited.
+            // More clients left without an answer than got one: what they waited for takes longer than they
+            // waited.
             return self.close(look, self.open.is_in_vain());
         }
         if is_turned_over && self.may_raise_early(look, lasts) {
@@ -192,8 +196,8 @@ impl ModelRule {
         }
     }
 
-    /// While no request waits the number in flight varies by itself, and each is evidence: as many requests go from n to n + 1 as
-    /// come back, for any distribution of their times.
+    /// While no request waits the number in flight varies by itself, and each is evidence: as many requests
+    /// go from n to n + 1 as come back, for any distribution of their times.
     fn learn_freely(&mut self, look: &Look, seen: &[Seen]) {
         let dispersion = look.variation.all.max(1.0);
         for seen in seen.iter().filter(|seen| seen.in_flight >= 0.5) {
@@ -213,7 +217,8 @@ impl ModelRule {
         self.curve.fade(libm::exp(-(weight / self.k.memory).min(self.k.window_share)));
     }
 
-    /// Whether the window binds and has as many completions as requests in flight, and more where requests are uneven.
+    /// Whether the window binds and has as many completions as requests in flight, and more where requests
+    /// are uneven.
     fn is_turned_over(&self, look: &Look) -> bool {
         let open = &self.open;
         let turnover = open.in_flight().max(self.k.enough + look.variation.within);
@@ -221,7 +226,8 @@ impl ModelRule {
         open.is_bound() && open.completed + open.left_late >= turnover && open.span_s >= latency_each_s
     }
 
-    /// Since the limit moved, long requests have had time to end, too: few in flight are nearly as old as the move.
+    /// Since the limit moved, long requests have had time to end, too: few in flight are nearly as old as the
+    /// move.
     fn is_stationary(&self, look: &Look, age_us: &Histogram) -> bool {
         let reach_s = self.moved_s(look) / 2.0;
         let old = age_us.buckets().filter(|bucket| bucket.middle() as f64 > 1e6 * reach_s);
@@ -244,7 +250,8 @@ impl ModelRule {
         is_there_time && open.completed * self.k.factor < expected
     }
 
-    /// Nothing is known, and what is in flight is late already: so late that its clients leave, or by several targets.
+    /// Nothing is known, and what is in flight is late already: so late that its clients leave, or by several
+    /// targets.
     fn is_hopeless(&self, look: &Look) -> bool {
         let targets = if self.open.is_in_vain() { 1.0 } else { HOPELESS_TARGETS };
         self.open.is_bound()
@@ -253,8 +260,9 @@ impl ModelRule {
             && self.learned.limit > 1
     }
 
-    /// Before long requests have ended there is no evidence; but while twice as many do much more, and none is late, twice as many
-    /// may come. Where a few long requests hold most of the places, the times of the short ones tell.
+    /// Before long requests have ended there is no evidence; but while twice as many do much more, and none
+    /// is late, twice as many may come. Where a few long requests hold most of the places, the times of the
+    /// short ones tell.
     fn may_raise_early(&self, look: &Look, lasts: bool) -> bool {
         let open = &self.open;
         let is_first = open.shed == 0.0 || !self.curve.is_informed();
@@ -306,7 +314,8 @@ impl ModelRule {
         }
         self.ceiling *= 1.0 + self.k.window_share;
         let limit_max = if is_overdue { self.learned.limit } else { round(self.ceiling) };
-        // A request may wait though the limit is not reached: clients over their share are let in below the knee only.
+        // A request may wait though the limit is not reached: clients over their share are let in below the
+        // knee only.
         let is_reached = self.is_reached(&open);
         let limit_max = if is_reached { limit_max } else { limit_max.min(self.learned.limit) };
         self.decide(look, limit_max, open.shed > 0.0 || open.is_in_vain())
@@ -318,8 +327,9 @@ impl ModelRule {
         let (mut work, mut completed) = (open.work, open.completed);
         let mut unit_s = self.unit_s(look);
         if open.is_in_vain() {
-            // Clients leave before their answers, so ages end where their patience does: what is left is how long the origin worked for
-            // what it completed, and each request that left is as good a witness of that as one that was answered.
+            // Clients leave before their answers, so ages end where their patience does: what is left is how
+            // long the origin worked for what it completed, and each request that left is as good a witness
+            // of that as one that was answered.
             (work, completed) = (work.max(self.unit), completed.max(1.0));
             let weight = (completed + open.left_late) / within;
             return Evidence {
@@ -346,9 +356,9 @@ impl ModelRule {
         Evidence { in_flight: open.in_flight(), time_s: unit_s * work, work, completed, weight }
     }
 
-    /// Time that a unit of work took, seconds. Some requests that completed after the limit moved began before, the more the less even
-    /// requests are, and their times belong to another limit; the number of completions does not. Where requests are even a mean time is
-    /// more exact.
+    /// Time that a unit of work took, seconds. Some requests that completed after the limit moved began
+    /// before, the more the less even requests are, and their times belong to another limit; the number of
+    /// completions does not. Where requests are even a mean time is more exact.
     fn unit_s(&self, look: &Look) -> f64 {
         let by_little_s = self.open.in_flight_s / self.open.work.max(1e-12);
         let by_times_s = self.open.unit_s(look.variation);
@@ -385,7 +395,8 @@ impl ModelRule {
         self.learned.target_infeasible &= self.is_late;
     }
 
-    /// Work done a second in answers in time, those that are late counted for little, less what a line at the origin costs.
+    /// Work done a second in answers in time, those that are late counted for little, less what a line at the
+    /// origin costs.
     fn worth(&self, look: &Look, limit: u32) -> f64 {
         let in_flight = f64::from(limit);
         let log_within = libm::log(self.k.target_share * look.target_s / self.unit.max(1e-12));
@@ -409,8 +420,8 @@ impl ModelRule {
                 f64::from(self.learned.limit) * libm::exp2(f64::from(step) / f64::from(STEPS_AN_OCTAVE));
             round(limit).min(limit_max)
         };
-        // Too high a limit costs answers where requests are refused; before anything is refused, and before the knee was found, doubling
-        // finds it soonest.
+        // Too high a limit costs answers where requests are refused; before anything is refused, and before
+        // the knee was found, doubling finds it soonest.
         let up = if is_refusing || self.was_knee_known { STEPS_AN_OCTAVE / 2 } else { STEPS_AN_OCTAVE };
         // Half an octave above 1 is less than 2.
         let one_more = (self.learned.limit + 1).min(limit_max);
@@ -483,11 +494,13 @@ fn round(value: f64) -> u32 {
     ((value + 0.5) as u32).max(1)
 }
 
-/// Mean age, in targets, at which a service that has answered nothing stands still; a lower one may be its usual time.
+/// Mean age, in targets, at which a service that has answered nothing stands still; a lower one may be its
+/// usual time.
 const HOPELESS_TARGETS: f64 = 4.0;
 /// Windows withheld from the evidence because of a suspicion, at most.
 const SUSPECTS_MAX: usize = 8;
-/// Steps an octave between the limits that are compared. A move goes up by an octave at most, by half of one in a crowd and once the knee
-/// was found; down by an octave, and by three where half the limit would bring hardly an answer in time either.
+/// Steps an octave between the limits that are compared. A move goes up by an octave at most, by half of one
+/// in a crowd and once the knee was found; down by an octave, and by three where half the limit would bring
+/// hardly an answer in time either.
 const STEPS_AN_OCTAVE: i32 = 4;
 const STEPS_SEEN: i32 = 12;

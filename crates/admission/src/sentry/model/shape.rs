@@ -55,7 +55,8 @@ impl Shape {
         self.add_up();
     }
 
-    /// The share of requests that take at most this many times the mean; as of exponential times while little is known. O(1).
+    /// The share of requests that take at most this many times the mean; as of exponential times while little
+    /// is known. O(1).
     pub(super) fn share_within(&self, times_mean: f64) -> f64 {
         self.share_within_log(libm::log(times_mean.max(1e-9)))
     }

@@ -1,5 +1,6 @@
 //! Goal: what a candidate is told to have done is what it would have done. Method: a crowd before an origin in virtual
-//! time, a live policy with a candidate beside it; then the same crowd with the candidate in force, and both are compared.
+//! time, a live policy with a candidate beside it; then the same crowd with the candidate in force, and both
+//! are compared.
 
 mod plant;
 
@@ -42,9 +43,10 @@ fn agreement(outcome: &Outcome) -> f64 {
     share(same, all)
 }
 
-/// With the same plan the two decide alike, to the last request (proven beside the gate). Here each has its own plan,
-/// and these differ by what each estimates that requests take: so which of two equal requests gets the last place may
-/// differ, and then who is there at the next decision, but neither how many are let in nor of which class.
+/// With the same plan the two decide alike, to the last request (proven beside the gate). Here each has its
+/// own plan, and these differ by what each estimates that requests take: so which of two equal requests gets
+/// the last place may differ, and then who is there at the next decision, but neither how many are let in nor
+/// of which class.
 #[test]
 fn a_candidate_that_is_the_live_policy_lets_in_as_many_of_each_class() {
     let mean = |runs: &[Outcome], value: &dyn Fn(&Outcome) -> f64| {
@@ -70,7 +72,8 @@ fn a_candidate_that_is_the_live_policy_lets_in_as_many_of_each_class() {
     }
 }
 
-/// Seeds of the crowds that means are taken over: of six, two estimates of the same share differ by 0.02 by chance.
+/// Seeds of the crowds that means are taken over: of six, two estimates of the same share differ by 0.02 by
+/// chance.
 const CROWDS: [u64; 18] = [1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 101, 111, 121, 131, 141, 151, 161, 171];
 
 #[test]
@@ -86,7 +89,8 @@ fn check(what: &str, crowd: &Crowd, live: &Policy, candidate: &Policy, within: f
     check_mean(what, core::slice::from_ref(crowd), live, candidate, within);
 }
 
-/// The same of the means over several crowds: in each the limit is learned again, and one crowd's limits differ by chance.
+/// The same of the means over several crowds: in each the limit is learned again, and one crowd's limits
+/// differ by chance.
 fn check_mean(what: &str, crowds: &[Crowd], live: &Policy, candidate: &Policy, within: f64) {
     let runs: Vec<_> =
         crowds.iter().map(|crowd| (run(crowd, live, candidate), run(crowd, candidate, candidate))).collect();
@@ -133,7 +137,8 @@ fn a_guarantee_is_told_as_it_would_be() {
     check_mean("50/s guaranteed to the least", &crowds, &live, &candidate, 0.06);
 }
 
-/// Small requests of the one class, large ones of the other: what never ran is estimated by its own class's cost.
+/// Small requests of the one class, large ones of the other: what never ran is estimated by its own class's
+/// cost.
 #[test]
 fn costs_of_what_never_ran_are_its_own() {
     let crowds =

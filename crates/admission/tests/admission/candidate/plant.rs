@@ -1,4 +1,5 @@
-//! An origin that shares its servers evenly, a live policy before it, and a candidate beside that: in virtual time.
+//! An origin that shares its servers evenly, a live policy before it, and a candidate beside that: in virtual
+//! time.
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{

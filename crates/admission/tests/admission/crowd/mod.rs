@@ -61,8 +61,8 @@ fn carries_most_of_the_capacity_through_a_crowd_and_then_lets_go() {
 
 #[test]
 fn a_sudden_crowd_costs_the_backlog_it_brought_and_no_more() {
-    // Within the alarm's delay a step to three times the capacity leaves about a second of queue; that must be worked
-    // off, but no second after it may be wasted by cutting what is draining already.
+    // Within the alarm's delay a step to three times the capacity leaves about a second of queue; that must
+    // be worked off, but no second after it may be wasted by cutting what is draining already.
     let offered_rps = |t: f64| if (20.0..40.0).contains(&t) { 3.0 * CAPACITY_RPS } else { QUIET_RPS };
     for (name, service, workers) in SERVICES {
         let goodput = (1..=8).map(|seed| {
@@ -95,8 +95,8 @@ fn is_invisible_while_the_service_keeps_up() {
 
 #[test]
 fn beginning_is_no_crowd() {
-    // Nothing for five seconds, then three fifths of the capacity at once, to a service that is four times slower
-    // for its first moment.
+    // Nothing for five seconds, then three fifths of the capacity at once, to a service that is four times
+    // slower for its first moment.
     let slowdown = |t: f64| if t < 5.5 { 4.0 } else { 1.0 };
     let offered_rps = |_: f64| 0.6 * CAPACITY_RPS;
     for seed in 1..=50 {
@@ -107,8 +107,8 @@ fn beginning_is_no_crowd() {
 
 #[test]
 fn demand_as_bursty_as_ever_and_a_stutter_now_and_then_are_no_crowd() {
-    // Demand swings by half within seconds, as squeezed real traffic does, and every seven seconds something else
-    // takes the processor for a moment: short queues are met, but demand is within what it usually does.
+    // Demand swings by half within seconds, as squeezed real traffic does, and every seven seconds something
+    // else takes the processor for a moment: short queues are met, but demand is within what it usually does.
     let offered_rps = |t: f64| 90.0 * (1.0 + 0.5 * (1.9 * t).sin() * (0.31 * t).cos());
     let slowdown = |t: f64| if t % 7.0 < 0.3 { 4.0 } else { 1.0 };
     for seed in 1..=8 {

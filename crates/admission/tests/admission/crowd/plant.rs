@@ -1,6 +1,6 @@
 //! A first-come-first-served service with a fixed pool of workers and an unbounded queue, driven by the real
-//! gate and planner in virtual time. The full simulator comes with its own crate; this is what unit-level tests
-//! of the flash-crowd loop need and no more.
+//! gate and planner in virtual time. The full simulator comes with its own crate; this is what unit-level
+//! tests of the flash-crowd loop need and no more.
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{

@@ -165,7 +165,8 @@ impl World {
         self.drain(worker, version);
         assert_eq!(self.pipelines[worker].who_waits(key), None);
         assert_eq!((self.pipelines[worker].at_origin(key), self.pipelines[worker].waiting(key)), (0, 0));
-        // Connections: exempt requests pass the other stages, and as many as there is capacity for are admitted.
+        // Connections: exempt requests pass the other stages, and as many as there is capacity for are
+        // admitted.
         self.pipelines[worker].configure(usize::MAX, FlashCrowdOptions::default());
         self.pipelines[worker].set_upstream_capacity(key, CAPACITY);
         let upstream = StageName::Upstream as usize;

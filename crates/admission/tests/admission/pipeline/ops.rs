@@ -97,13 +97,15 @@ pub(crate) enum Op {
         service: usize,
         is_set: bool,
     },
-    /// A candidate of the flash-crowd stage gets this ceiling, and is new where there was none; without one it goes.
+    /// A candidate of the flash-crowd stage gets this ceiling, and is new where there was none; without one
+    /// it goes.
     CeilingCandidate {
         worker: usize,
         limit: Option<u8>,
         is_stale: bool,
     },
-    /// What a worker's ladder discards, and what the service's upstream asks it for, requests in a thousand seconds.
+    /// What a worker's ladder discards, and what the service's upstream asks it for, requests in a thousand
+    /// seconds.
     BetweenNodes {
         worker: usize,
         service: usize,

@@ -1,4 +1,5 @@
-//! What planners and the configuration do to a world: plans, candidates, and versions of services that come and go.
+//! What planners and the configuration do to a world: plans, candidates, and versions of services that come
+//! and go.
 
 use crate::pipeline::ops::{Limiting, SentryMode};
 use crate::pipeline::world::{CLASSES, CeilingMode, SERVICES, Service, ServiceAtWorker, WORKERS, World};
@@ -134,7 +135,8 @@ impl World {
         }
     }
 
-    /// A number that no plan has had: greater than those before, or smaller, as that of a plan that comes late.
+    /// A number that no plan has had: greater than those before, or smaller, as that of a plan that comes
+    /// late.
     fn plan_epoch(&mut self, is_stale: bool) -> u64 {
         const MIDDLE: u64 = 1 << 32;
         self.epoch += 1;

@@ -49,8 +49,8 @@ fn busy(pipeline: &mut Pipeline<u64>) -> (ServiceKey, Permit, Ticket) {
     (key, permit, ticket)
 }
 
-/// A reload that came after a service had gone gave its place to the next one: the old key named the new service, and an old
-/// ticket the request that waited there.
+/// A reload that came after a service had gone gave its place to the next one: the old key named the new
+/// service, and an old ticket the request that waited there.
 #[test]
 fn keys_and_tickets_of_a_service_that_is_gone_find_none_though_its_place_is_used_again() {
     let completed = Outcome::Completed(OriginReport::default());
@@ -92,8 +92,8 @@ fn what_a_sentry_in_shadow_guarantees_does_not_raise_a_request_under_a_ceiling()
     assert_eq!([None, Some(true), Some(false)].map(is_admitted), [false, false, true]);
 }
 
-/// The last request of a retired service gave its slot back at one worker, and the request that waited for it at another worker
-/// heard nothing of it.
+/// The last request of a retired service gave its slot back at one worker, and the request that waited for it
+/// at another worker heard nothing of it.
 #[test]
 fn the_slot_of_a_retired_services_last_request_goes_to_another_worker() {
     let policy = Policy::single(Duration::from_secs(1));

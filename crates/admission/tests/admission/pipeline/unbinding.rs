@@ -1,5 +1,5 @@
-//! A stage that cannot bind changes no decision of the other stages: it is in shadow, or its limit is out of reach, or it is
-//! a candidate.
+//! A stage that cannot bind changes no decision of the other stages: it is in shadow, or its limit is out of
+//! reach, or it is a candidate.
 
 use crate::pipeline::ops::{Op, SentryMode, ops};
 use crate::pipeline::world::{CeilingMode, Decision, Setup, WORKERS, World};

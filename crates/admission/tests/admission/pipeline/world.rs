@@ -1,4 +1,5 @@
-//! Several workers with their pipelines, driven as shells drive them, and an account of everything they answered.
+//! Several workers with their pipelines, driven as shells drive them, and an account of everything they
+//! answered.
 
 use crate::pipeline::ops::{Op, SentryMode};
 use flashweir_admission::Flow;
@@ -32,7 +33,8 @@ pub(crate) struct Setup {
     pub(crate) ceiling: Option<CeilingMode>,
     /// Candidates are set as drawn; otherwise there are none.
     pub(crate) has_candidates: bool,
-    /// The flash-crowd stage of every worker has a candidate that follows the plans in force; otherwise as drawn.
+    /// The flash-crowd stage of every worker has a candidate that follows the plans in force; otherwise as
+    /// drawn.
     pub(crate) has_ceiling_twins: bool,
 }
 

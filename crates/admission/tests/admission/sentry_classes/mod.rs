@@ -33,7 +33,8 @@ fn guarantees() -> impl Strategy<Value = [u64; 4]> {
 }
 
 proptest! {
-    /// Nobody is lost, passed over or kept too long; bounds hold over all gates together; what is guaranteed goes.
+    /// Nobody is lost, passed over or kept too long; bounds hold over all gates together; what is guaranteed
+    /// goes.
     #[test]
     fn reservation_keeps_its_promises(gates in 1usize..5, guaranteed in guarantees(), steps in steps()) {
         run(gates, Decide::Reservation, guaranteed, &steps)?;

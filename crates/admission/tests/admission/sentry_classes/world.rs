@@ -43,7 +43,8 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..250)
 }
 
-/// Classes of ranks 0, 0, 1, 2: each later rank has one place less; what is guaranteed is a divisor of a second.
+/// Classes of ranks 0, 0, 1, 2: each later rank has one place less; what is guaranteed is a divisor of a
+/// second.
 const RANKS: [u8; 4] = [0, 0, 1, 2];
 
 pub(crate) fn plan(epoch: u64, decide: Decide, limit: u32, guaranteed: [u64; 4]) -> Plan {
@@ -275,7 +276,8 @@ impl World {
         self.settle(gate)
     }
 
-    /// What a shell does after every event: this gate's `next` until there is none, then the gate that has somebody.
+    /// What a shell does after every event: this gate's `next` until there is none, then the gate that has
+    /// somebody.
     fn settle(&mut self, first: usize) -> Result<(), TestCaseError> {
         let mut gate = first;
         for _ in 0..100 {

@@ -62,9 +62,10 @@ fn gold_is_whole_while_it_fits_and_the_origin_is_busy() {
 }
 
 /// Goal: the published policies do what they did in a study of them (three servers that share evenly, exponential
-/// service times of 15.5 ms, 450 requests a second): `admitted` there was in order 183/10/0, 171/21/1, 165/23/6,
-/// 86/51/57, 183/11/0, 191/19/5, 174/12/2, 184/0/0 and 184/0/0, with the 95th percentile at 2.86, 0.90, 0.95, 0.97,
-/// 0.89, 84, 0.67, 0.69 and 0.40 s. (Which class the slow threshold lets in depends on how its rates begin.)
+/// service times of 15.5 ms, 450 requests a second): `admitted` there was in order 183/10/0, 171/21/1,
+/// 165/23/6, 86/51/57, 183/11/0, 191/19/5, 174/12/2, 184/0/0 and 184/0/0, with the 95th percentile at 2.86,
+/// 0.90, 0.95, 0.97, 0.89, 84, 0.67, 0.69 and 0.40 s. (Which class the slow threshold lets in depends on how
+/// its rates begin.)
 #[test]
 fn published_policies_are_as_they_were_described() {
     let published = |rule, quantile_milli| {
@@ -114,8 +115,8 @@ fn a_guarantee_holds_below_everybody_else() {
     let mut crowd = Crowd { gates: 3, ..crowd(Policing::Reservation, 1) };
     crowd.policy.classes[2].guaranteed_rate = Rate::from_per_second(20.0);
     check(&crowd, &[(150.0, 195.0), (0.0, 12.0), (19.5, 21.0)], (2.7, 3.1), (0.0, 1.0));
-    // Ten times what three servers can do, were it asked for: scaled down, and said so. Of the 194 requests a second that they do, gold has
-    // those that bronze leaves.
+    // Ten times what three servers can do, were it asked for: scaled down, and said so. Of the 194 requests a
+    // second that they do, gold has those that bronze leaves.
     crowd.policy.classes[2].guaranteed_rate = Rate::from_per_second(2_000.0);
     let outcome = check(&crowd, &[(55.0, 75.0), (0.0, 12.0), (120.0, 135.0)], (2.6, 3.1), (0.0, 1.0));
     assert!(outcome.plan.explanation.guarantees_infeasible);

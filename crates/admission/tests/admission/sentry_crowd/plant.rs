@@ -1,4 +1,5 @@
-//! An origin that shares its servers evenly, gates of several workers before it, and a crowd: in virtual time.
+//! An origin that shares its servers evenly, gates of several workers before it, and a crowd: in virtual
+//! time.
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{

@@ -7,7 +7,8 @@ const HEAD: &str =
     "POST /a HTTP/1.1\r\nHost: shop.example\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Sends a head, waits for a response for these times, then sends the body unless the request has been answered.
+/// Sends a head, waits for a response for these times, then sends the body unless the request has been
+/// answered.
 fn upload(head: &'static str, waits_ms: &[u64]) -> Script {
     let waits = waits_ms.iter().map(|wait| Step::Within(ms(*wait)));
     let rest = [Step::SendUnlessAnswered("hello".as_bytes().into()), Step::Final];

@@ -20,7 +20,8 @@ fn second_is_whole(observed: &Observation) -> bool {
     observed.last().is_some_and(|response| response.status() == 200 && response.body == b"ok")
 }
 
-/// The rest of the first response shows in no other: the second request gets the plain response, or, on a new connection, the first one again.
+/// The rest of the first response shows in no other: the second request gets the plain response, or, on a new
+/// connection, the first one again.
 fn has_no_body(observed: &Observation, status: u16) -> Verdict {
     let first = observed.responses().next();
     let length = first.and_then(|response| response.field("content-length"));

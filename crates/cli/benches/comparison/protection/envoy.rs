@@ -18,7 +18,8 @@ pub(super) fn start(program: &Path, origin: SocketAddr) -> Result<Standing, Stri
     let place = Place::new();
     let (ip, port, origin_ip, origin_port) =
         (place.address.ip(), place.address.port(), origin.ip(), origin.port());
-    // Without a timeout of the route Envoy answers what takes 15 s itself; without the upgrade it answers WebSockets with 403.
+    // Without a timeout of the route Envoy answers what takes 15 s itself; without the upgrade it answers
+    // WebSockets with 403.
     let config = format!(
         "static_resources:
   listeners:

@@ -36,7 +36,8 @@ pub(super) struct ClassifyArgs {
 }
 
 impl ClassifyArgs {
-    /// Service, class, the rules that took it, what it is worth and what it is promised; the same by the candidate policy.
+    /// Service, class, the rules that took it, what it is worth and what it is promised; the same by the
+    /// candidate policy.
     pub(super) fn answer(&self) -> anyhow::Result<String> {
         let config = Config::load(Some(&self.file), &Overrides::default())?;
         let head = self.head()?;

@@ -42,8 +42,9 @@ impl Drop for BpfFiles {
     }
 }
 
-/// Pins a gate before an interface of this thread's namespace that answers every new connection to these servers, as a
-/// process that has just been stopped leaves it. It is pinned as that of the interface `called`.
+/// Pins a gate before an interface of this thread's namespace that answers every new connection to these
+/// servers, as a process that has just been stopped leaves it. It is pinned as that of the interface
+/// `called`.
 pub(crate) fn leave_gate(pins: &Path, interface: &str, called: &str, servers: &[SocketAddr]) {
     let pins = PinDirectory::open(pins).expect("a BPF file system");
     let mut gate = KernelGate::load().expect("the scene could");

@@ -34,7 +34,8 @@ impl Met {
 /// A few times as many as are served at once.
 const CLIENTS: usize = 48;
 
-/// Before one who was refused comes again: some 2,000 a second come, which leaves the processor to those who serve.
+/// Before one who was refused comes again: some 2,000 a second come, which leaves the processor to those who
+/// serve.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Sends the crowd until `look` returns true, then ends it and says what it met.

@@ -108,8 +108,8 @@ fn in_shadow_nobody_is_refused_and_preferred_networks_never_are_under_load() {
 }
 
 /// Goal: in the middle of a crowd of which the kernel refuses most, new connections of an important rank are admitted by
-/// it. Method: the crowd goes to one port, the important client to another, at most ten times a second: less than the ceiling on
-/// all.
+/// it. Method: the crowd goes to one port, the important client to another, at most ten times a second: less
+/// than the ceiling on all.
 #[test]
 #[ignore = "real load: make test-load"]
 fn the_kernel_refuses_the_important_rank_last_under_load() {
@@ -132,7 +132,8 @@ fn the_kernel_refuses_the_important_rank_last_under_load() {
             refused = (0..IMPORTANT).filter(is_refused).count();
         });
     });
-    // One may come when a ceiling begins with an empty bucket. Of the others nine of ten are refused, or more.
+    // One may come when a ceiling begins with an empty bucket. Of the others nine of ten are refused, or
+    // more.
     assert!(refused <= 2, "{refused} of {IMPORTANT}");
     let tiers = &scene.asking(Gateway::status)["kernel"]["tiers"];
     let count = |rank: usize, what: &str| tiers[rank][what].as_u64().expect("a count");

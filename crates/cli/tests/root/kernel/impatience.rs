@@ -1,6 +1,8 @@
-//! New connections of a client that ignores `Retry-After` again and again are dropped by the kernel for a while.
+//! New connections of a client that ignores `Retry-After` again and again are dropped by the kernel for a
+//! while.
 //!
-//! Twin in virtual time of the tests under load: `admission`, `one_client_that_hammers_is_listed_within_half_a_minute_or_so`.
+//! Twin in virtual time of the tests under load: `admission`,
+//! `one_client_that_hammers_is_listed_within_half_a_minute_or_so`.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,7 +27,8 @@ impl Drop for EndsOnDrop<'_> {
     }
 }
 
-/// A server that answers nothing until the end, which is where it was begun: it is woken by a connection to itself.
+/// A server that answers nothing until the end, which is where it was begun: it is woken by a connection to
+/// itself.
 struct Stuck<'a> {
     testbed: &'a Testbed,
     latch: Latch,
@@ -41,7 +44,8 @@ impl Drop for Stuck<'_> {
 }
 
 /// Goal: the kernel drops what the gateway lists, alone and for as long, whether there is a ceiling or not. Method: a server with
-/// room for one request, which is taken. One client hammers on connections that it has, which the kernel does not judge.
+/// room for one request, which is taken. One client hammers on connections that it has, which the kernel does
+/// not judge.
 #[test]
 #[ignore = "real load: make test-load"]
 fn the_kernel_drops_new_connections_of_who_ignores_retry_after_until_the_time_is_over_under_load() {

@@ -1,4 +1,5 @@
-//! `flashweir run --kernel` in separate network namespaces: the real binary, the real origin, real connections.
+//! `flashweir run --kernel` in separate network namespaces: the real binary, the real origin, real
+//! connections.
 
 pub(crate) mod bpf_files;
 mod crowd;

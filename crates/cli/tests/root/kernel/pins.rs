@@ -12,7 +12,8 @@ use crate::kernel::scene::{
 };
 
 /// Goal: every client meets the ceiling that was in force, from one gateway to the next, whether that was stopped or
-/// killed; an interface that comes back is guarded and pinned again; by configuration, a gateway leaves nothing.
+/// killed; an interface that comes back is guarded and pinned again; by configuration, a gateway leaves
+/// nothing.
 /// Method: another process leaves a gate that admits no connection. A client asks all the while, and must be refused by
 /// the kernel: without the gate, or past its plan, the gateway would answer, or no process.
 #[test]

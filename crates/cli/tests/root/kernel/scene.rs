@@ -38,7 +38,8 @@ pub(crate) fn builder(address: SocketAddr, origin: &str) -> GatewayBuilder {
         .upstream(origin)
         .text("listen.address", &address.to_string())
         .text("kernel.interface", CLIENTS)
-        // What a program sends back from the driver of such a wire arrives only where another program receives it.
+        // What a program sends back from the driver of such a wire arrives only where another program
+        // receives it.
         .text("kernel.hook", "generic")
         // Ten at once: a request that could not be served in this time is refused.
         .text("sentry.response_target", "100ms")

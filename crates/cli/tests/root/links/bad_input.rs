@@ -1,4 +1,5 @@
-//! A link that cannot be divided is reported in one line, before anything is attached; other packets than those of flows pass.
+//! A link that cannot be divided is reported in one line, before anything is attached; other packets than
+//! those of flows pass.
 
 use std::path::Path;
 

@@ -30,7 +30,8 @@ fn a_flood_gets_its_share_and_no_more_under_load() {
     assert!(before.goodput[0] > 6e6, "the flood has no effect: {before:?}");
     assert!(before.jain() < 0.5, "{before:?}");
 
-    // Others in their place: a connection that the flood has starved waits for many seconds before it tries again.
+    // Others in their place: a connection that the flood has starved waits for many seconds before it tries
+    // again.
     drop(flows);
 
     let Some(router) = scene.divide(test, &[]) else { return };
@@ -86,8 +87,8 @@ fn a_source_is_one_flow_where_it_is_said_to_be() {
     let test = "sources as flows of a link";
     let Some(scene) = Scene::require(test, env!("CARGO_BIN_EXE_flashweir")) else { return };
     let Some(_router) = scene.divide(test, &["--link-flow", "source"]) else { return };
-    // Together half of the share of one of two, so that a sender which was held up does not exceed it either: the router itself is the other
-    // when it sends anything there.
+    // Together half of the share of one of two, so that a sender which was held up does not exceed it either:
+    // the router itself is the other when it sends anything there.
     let _flows = [Source::Udp(800_000); 3].map(|source| scene.start(source));
     eventually("the count of sources", || {
         let link = scene.link();

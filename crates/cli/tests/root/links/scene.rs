@@ -1,5 +1,5 @@
-//! Senders, a router and receivers, each in a namespace; the router's link to the receivers is narrow. For the tests and for
-//! `make bench-links`, which also puts the kernel's own disciplines there.
+//! Senders, a router and receivers, each in a namespace; the router's link to the receivers is narrow. For
+//! the tests and for `make bench-links`, which also puts the kernel's own disciplines there.
 
 #![expect(clippy::disallowed_methods, reason = "senders keep a pace")]
 
@@ -24,8 +24,9 @@ pub(crate) const LINK_BITS_PER_S: u64 = 10_000_000;
 const QUEUE_BYTES: u32 = 150_000;
 /// Enough for a timer of the kernel that is 5 ms late.
 const BURST_BYTES: u32 = 6_250;
-/// Reaction of the senders' TCP to loss. Every kernel has it in every namespace, and the paper's senders are like it; a machine's own
-/// default may be BBR, which goes on at four thirds of its share while a third of its packets is lost.
+/// Reaction of the senders' TCP to loss. Every kernel has it in every namespace, and the paper's senders are
+/// like it; a machine's own default may be BBR, which goes on at four thirds of its share while a third of
+/// its packets is lost.
 const CONGESTION_CONTROL: &str = "reno";
 /// In the router's namespace, where no other program listens.
 const ADMIN: &str = "127.0.0.1:9900";
@@ -94,7 +95,8 @@ impl Scene {
         self.testbed.inside(ROUTER, || binary.start(Path::new("/"), all))
     }
 
-    /// Starts one that divides the link, and waits until it does; `None` after a loud line where this kernel or user cannot.
+    /// Starts one that divides the link, and waits until it does; `None` after a loud line where this kernel
+    /// or user cannot.
     pub(crate) fn divide(&self, test: &str, more: &[&str]) -> Option<Process> {
         let usual = [["--link", RECEIVERS], ["--link-rate", "10mbit"]];
         let usual = usual.iter().filter(|[flag, _]| !more.contains(flag)).flatten().copied();

@@ -1,7 +1,8 @@
-//! A crowd at one of two servers behind a narrow link: found by the responses it slows down, kept out in the kernel, and
-//! forgotten when it is over.
+//! A crowd at one of two servers behind a narrow link: found by the responses it slows down, kept out in the
+//! kernel, and forgotten when it is over.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `a_router_before_a_queue_that_is_first_come_first_served_keeps_it_useful`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `a_router_before_a_queue_that_is_first_come_first_served_keeps_it_useful`.
 
 use std::time::{Duration, Instant};
 

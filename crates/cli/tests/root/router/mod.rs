@@ -1,5 +1,5 @@
-//! `flashweir router` in separate network namespaces: the real binary, real nginx, real connections through a narrow
-//! link.
+//! `flashweir router` in separate network namespaces: the real binary, real nginx, real connections through a
+//! narrow link.
 
 mod crowd;
 mod ends;

@@ -60,7 +60,8 @@ impl Scene {
         self.testbed.shape(ROUTER, CLIENTS, bucket);
     }
 
-    /// Starts a router that guards both servers, and waits until it does. These lines come after the usual ones.
+    /// Starts a router that guards both servers, and waits until it does. These lines come after the usual
+    /// ones.
     pub(crate) fn start(&self, more: &str) -> Router {
         let directory = TempDir::new().expect("a fresh directory");
         let mut router = self.launch(directory, more);
@@ -91,7 +92,8 @@ impl Scene {
 
     fn configure(&self, directory: &Path, more: &str) {
         let [one, other] = [8080, 8081].map(|port| self.server(port));
-        // What a program sends back from the driver of such a wire arrives only where another program receives it.
+        // What a program sends back from the driver of such a wire arrives only where another program
+        // receives it.
         let usual = format!("interface = '{CLIENTS}'\nhook = 'generic'\nprotect = ['{one}', '{other}']\n");
         let keep = |line: &&str| more.lines().all(|new| new.split('=').next() != line.split('=').next());
         let usual: Vec<_> = usual.lines().filter(keep).collect();

@@ -1,6 +1,7 @@
 //! Opened by a crowd, for the host to which it came, and closed when the crowd has gone.
 //!
-//! Twin in virtual time of the tests under load: `cache`, `it_stays_open_while_the_cache_answers_the_crowd_and_closes_when_that_goes`.
+//! Twin in virtual time of the tests under load: `cache`,
+//! `it_stays_open_while_the_cache_answers_the_crowd_and_closes_when_that_goes`.
 
 use std::time::Duration;
 
@@ -103,7 +104,8 @@ fn in_a_crowd_a_grace_multiplies_what_an_origin_can_do_under_load() {
     let metrics = gateway.metrics();
     let graced = metrics.value("flashweir_cache_answers_total{how=\"grace\"}");
     assert!(graced * 2.0 > offered as f64, "{graced} of {offered}");
-    // Half of what it could do: once the crowd is noticed its room is left to others, but for a new copy a second.
+    // Half of what it could do: once the crowd is noticed its room is left to others, but for a new copy a
+    // second.
     let asked = upstream.request_count();
     println!("{asked} requests at the origin");
     assert!(asked < 500, "{asked} requests at the origin");

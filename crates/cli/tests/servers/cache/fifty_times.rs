@@ -1,7 +1,8 @@
-//! One page at fifty times what its server can do. The bars leave room for a busy machine; `flashweir demo-hot` measures the same with a server
-//! that works instead of waiting.
+//! One page at fifty times what its server can do. The bars leave room for a busy machine; `flashweir
+//! demo-hot` measures the same with a server that works instead of waiting.
 //!
-//! Twin in virtual time of the tests under load: `cache`, `the_host_that_has_the_rise_is_opened_at_once_and_its_neighbour_is_not`.
+//! Twin in virtual time of the tests under load: `cache`,
+//! `the_host_that_has_the_rise_is_opened_at_once_and_its_neighbour_is_not`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Any number of requests for one missing document are one at the origin, and every waiting request gets an answer.
+//! Any number of requests for one missing document are one at the origin, and every waiting request gets an
+//! answer.
 
 use std::time::Instant;
 
@@ -26,7 +27,8 @@ fn ten_thousand_who_wait_for_one_document_are_one_request() {
     assert!(resident_bytes < 400 << 20, "{resident_bytes} bytes for those who wait");
     let begun = Instant::now();
     latch.open();
-    // Any order will do; a client reads its streams' ends as they come, and the last stream's is asked for last.
+    // Any order will do; a client reads its streams' ends as they come, and the last stream's is asked for
+    // last.
     for client in &mut clients {
         assert_eq!(client.outcome(2 * STREAMS - 1), StreamEnd::Status(200));
     }

@@ -1,4 +1,5 @@
-//! A grace: a copy that is a moment old, instead of a refusal, and only where it contains nothing about one user.
+//! A grace: a copy that is a moment old, instead of a refusal, and only where it contains nothing about one
+//! user.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,8 +96,8 @@ fn without_a_grace_and_after_it_there_is_a_refusal() {
     assert!(refused.fields.has("retry-after") && !refused.fields.has("cache-status"));
 }
 
-/// Field lines of the first user's request, of the answer, and of the second user's request: in each case one of them says
-/// that the answer may be the first user's own.
+/// Field lines of the first user's request, of the answer, and of the second user's request: in each case one
+/// of them says that the answer may be the first user's own.
 const OWN: [(&str, &str, &str); 9] = [
     ("Cookie: id=a\r\n", "", "Cookie: id=b\r\n"),
     ("Cookie: id=a\r\n", "", ""),

@@ -50,8 +50,8 @@ fn fields_that_are_no_part_of_the_key_leave_nothing_behind() {
     }
 }
 
-/// RFC 9111 §7.2: a request whose response may be another one's says nothing about what is stored: it does not validate it, and does not end
-/// it, nor does it make others wait or go to the origin.
+/// RFC 9111 §7.2: a request whose response may be another one's says nothing about what is stored: it does
+/// not validate it, and does not end it, nor does it make others wait or go to the origin.
 #[test]
 fn a_request_with_unknown_fields_neither_validates_nor_ends_a_stale_answer() {
     let upstream = numbered(|request| match (request.field("x-host"), request.field("if-none-match")) {
@@ -144,7 +144,8 @@ fn an_absolute_target_and_its_host_are_one_document() {
     assert!(!ask(&mut client, "/other", EVIL).text().contains("shop.example"));
 }
 
-/// A trusted proxy's words about a request reach the origin, so they are a part of the key or keep it out of the cache.
+/// A trusted proxy's words about a request reach the origin, so they are a part of the key or keep it out of
+/// the cache.
 #[test]
 fn what_a_trusted_proxy_passes_on_leaves_nothing_behind() {
     let upstream = careless();

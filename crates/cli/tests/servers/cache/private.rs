@@ -1,5 +1,5 @@
-//! Two users on every path: what is made for one never reaches the other. A private answer in the wrong hands is the worst bug there
-//! is.
+//! Two users on every path: what is made for one never reaches the other. A private answer in the wrong hands
+//! is the worst bug there is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -102,8 +102,9 @@ fn a_request_that_changes_the_users_state_leaves_no_answer() {
     assert_eq!(number(&fat), 3, "a GET with a body is its own");
 }
 
-/// A document that was for all becomes one user's own when it is validated: by a 304, by a new answer, and by a refresh for which no request
-/// waits. The old answer is for all; the new ones reach the user that they were made for.
+/// A document that was for all becomes one user's own when it is validated: by a 304, by a new answer, and by
+/// a refresh for which no request waits. The old answer is for all; the new ones reach the user that they
+/// were made for.
 #[test]
 fn what_becomes_private_when_it_is_validated_reaches_no_other() {
     let for_all = ["max-age=1", "max-age=1, stale-while-revalidate=600", "max-age=1, stale-if-error=600"];
@@ -151,7 +152,8 @@ fn check_becoming_private(first: &'static str, (status, field): (u16, &'static s
             assert!(number(&answer) == 1 || is_made_for(&answer, fields), "{context}");
             own += usize::from(number(&answer) > 1);
         }
-        // Both users and the third have theirs, some time after the second in which the first answer is fresh.
+        // Both users and the third have theirs, some time after the second in which the first answer is
+        // fresh.
         (own >= 6 && begun.elapsed() > Duration::from_secs(1)).then_some(())
     });
 }

@@ -72,7 +72,8 @@ fn what_cannot_be_purged_is_told_so() {
     }
 }
 
-/// RFC 6454 §7.3: a browser says in `Origin` which page sends a request that changes something. A `Host` without a dot may be a page's, too.
+/// RFC 6454 §7.3: a browser says in `Origin` which page sends a request that changes something. A `Host`
+/// without a dot may be a page's, too.
 #[test]
 fn a_web_page_purges_nothing() {
     let upstream = numbered(|_| (200, "Cache-Control: max-age=60\r\n".to_owned()));

@@ -107,7 +107,8 @@ fn only_what_the_origin_makes_fresh_for_all_is_stored() {
     }
 }
 
-/// §3.1, §5.2: directives and fields that mean nothing here pass, both ways, and are stored with the rest; the body is not touched.
+/// §3.1, §5.2: directives and fields that mean nothing here pass, both ways, and are stored with the rest;
+/// the body is not touched.
 #[test]
 fn directives_and_unknown_fields_pass_and_are_kept() {
     const DIRECTIVES: &str = "max-age=60, no-transform, future-word=\"a, b\"";
@@ -180,8 +181,8 @@ fn vary_keeps_variants_apart() {
     assert_eq!(ask("Accept-Language: de\r\nAccept: text/html\r\n"), 4);
 }
 
-/// §4.1: a response that names the field by which it was chosen is for all requests with the same in it. Fonts and JSON for other sites
-/// have `Vary: Origin`.
+/// §4.1: a response that names the field by which it was chosen is for all requests with the same in it.
+/// Fonts and JSON for other sites have `Vary: Origin`.
 #[test]
 fn a_response_that_varies_by_origin_is_stored_for_each_origin() {
     let upstream = numbered(|request| {
@@ -222,7 +223,8 @@ fn accept_encoding_is_compared_by_its_meaning() {
     assert_eq!(ask("gzip, br;q=0.5"), 3);
 }
 
-/// RFC 9110 §10.1.1: an expectation is about content. Without any it changes nothing, and the origin does not see it.
+/// RFC 9110 §10.1.1: an expectation is about content. Without any it changes nothing, and the origin does not
+/// see it.
 #[test]
 fn an_expectation_without_content_changes_nothing() {
     let upstream = saying("max-age=60");
@@ -268,7 +270,8 @@ fn a_stale_answer_is_validated_and_freshened() {
     assert_eq!(upstream.request_count(), 2);
 }
 
-/// §4.3.3: a 304 that makes nothing fresh is an answer all the same: the origin is not asked again for what it called unchanged.
+/// §4.3.3: a 304 that makes nothing fresh is an answer all the same: the origin is not asked again for what
+/// it called unchanged.
 #[test]
 fn a_stale_answer_that_is_unchanged_and_stale_again_is_sent() {
     let upstream = numbered(|request| match request.field("if-none-match") {

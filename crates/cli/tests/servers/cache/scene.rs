@@ -1,4 +1,5 @@
-//! A server whose answers are numbered, so that a copy is known from a new answer, and a gateway that caches before it.
+//! A server whose answers are numbered, so that a copy is known from a new answer, and a gateway that caches
+//! before it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

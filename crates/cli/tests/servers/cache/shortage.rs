@@ -1,5 +1,5 @@
-//! Requests that find no room at the origin: before a crowd has opened the cache they are one fetch for all, and a fetch that is refused
-//! is not refused to all who wait for it.
+//! Requests that find no room at the origin: before a crowd has opened the cache they are one fetch for all,
+//! and a fetch that is refused is not refused to all who wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,8 @@ use flashweir_testkit::{Client, Gateway, GatewayBuilder, Latch, Upstream, eventu
 
 use crate::cache::scene::binary;
 
-/// An origin all of whose room requests for `/slow` take until the latch opens, with a gateway before it in this mode.
+/// An origin all of whose room requests for `/slow` take until the latch opens, with a gateway before it in
+/// this mode.
 struct Busy {
     gateway: Gateway,
     latch: Latch,

@@ -1,5 +1,5 @@
-//! Measurements, by `make bench-gateways`: what several gateways admit beside what one does, without the leader, and with one cut off. Each prints its
-//! numbers; what is asserted is looser, for a busy machine.
+//! Measurements, by `make bench-gateways`: what several gateways admit beside what one does, without the
+//! leader, and with one cut off. Each prints its numbers; what is asserted is looser, for a busy machine.
 
 #![expect(clippy::disallowed_methods, reason = "what is measured takes its time")]
 

@@ -18,7 +18,8 @@ pub(crate) fn origin() -> Origin {
     Origin::start_with(&binary(), &options)
 }
 
-/// A gateway with one worker before the origin, without the cluster's section. The flash-crowd stage is off: the sentry owns the limit.
+/// A gateway with one worker before the origin, without the cluster's section. The flash-crowd stage is off:
+/// the sentry owns the limit.
 pub(crate) fn gateway(origin: &Origin, name: &str) -> GatewayBuilder {
     gateway_of(&binary(), origin, name)
 }

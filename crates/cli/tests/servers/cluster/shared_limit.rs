@@ -1,5 +1,6 @@
-//! Admissions of several gateways that share one origin's limit: crowds that are spread unlike over them, and what is read meanwhile. The same for every engine: here
-//! with the leader that is configured, in `tests/kubernetes` with the one that is found.
+//! Admissions of several gateways that share one origin's limit: crowds that are spread unlike over them, and
+//! what is read meanwhile. The same for every engine: here with the leader that is configured, in
+//! `tests/kubernetes` with the one that is found.
 
 #![expect(clippy::disallowed_methods, reason = "what is measured takes its time")]
 
@@ -9,7 +10,8 @@ use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Requests at once that the origin serves, and how long each has a worker without burning a processor: 200 a second.
+/// Requests at once that the origin serves, and how long each has a worker without burning a processor: 200 a
+/// second.
 pub(crate) const WORKERS: u32 = 10;
 pub(crate) const WAIT_MS: f64 = 50.0;
 pub(crate) const CAPACITY_RPS: f64 = WORKERS as f64 * 1e3 / WAIT_MS;
@@ -124,7 +126,8 @@ impl Ratios {
         }
     }
 
-    /// Prints medians and what is furthest from 1; what is asserted is looser than what is wanted, for a busy machine.
+    /// Prints medians and what is furthest from 1; what is asserted is looser than what is wanted, for a busy
+    /// machine.
     pub(crate) fn judge(mut self) {
         for (count, ratios) in COUNTS.into_iter().zip(&mut self.0) {
             ratios.sort_by(f64::total_cmp);

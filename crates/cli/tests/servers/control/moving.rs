@@ -1,7 +1,10 @@
-//! Measurement, by `make bench-pool`: two applications share a pool of servers, and a crowd comes to one and then to the other (figure 7 of the Cataclysm paper, CAT-F7, scaled: as many
-//! servers, the same ratio of crowd to server, times divided by twenty-five). Beside it, at the same time, the same crowds with servers that stay where they are.
+//! Measurement, by `make bench-pool`: two applications share a pool of servers, and a crowd comes to one and
+//! then to the other (figure 7 of the Cataclysm paper, CAT-F7, scaled: as many servers, the same ratio of
+//! crowd to server, times divided by twenty-five). Beside it, at the same time, the same crowds with servers
+//! that stay where they are.
 //!
-//! Real processes: two gateways, `flashweir control` with one pool, and origins whose requests wait without using the processor, so that all fit on one machine.
+//! Real processes: two gateways, `flashweir control` with one pool, and origins whose requests wait without
+//! using the processor, so that all fit on one machine.
 
 use crate::control::{BINARY, STOPS_WITHIN, start};
 use flashweir_testkit::{

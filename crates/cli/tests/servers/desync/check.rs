@@ -158,7 +158,8 @@ fn check_one(
     Ok(())
 }
 
-/// Each request that arrived is one that a reader finds in what the client sent, in order, with the same body.
+/// Each request that arrived is one that a reader finds in what the client sent, in order, with the same
+/// body.
 fn check_order(sent: &[Message], arrived: &[&Message]) -> Result<(), String> {
     let mut sent = sent.iter();
     for request in arrived {

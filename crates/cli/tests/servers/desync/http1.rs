@@ -1,7 +1,8 @@
 //! The rules of the published desync tests for HTTP/1.1, and what follows from them.
 //!
-//! Names as the literature has them: `CL.TE` is a front that believes `Content-Length` before a server that believes
-//! `Transfer-Encoding`; `TE.TE` hides one of two codings; `0` stands for a server that takes a request for one without a body.
+//! Names as the literature has them: `CL.TE` is a front that believes `Content-Length` before a server that
+//! believes `Transfer-Encoding`; `TE.TE` hides one of two codings; `0` stands for a server that takes a
+//! request for one without a body.
 
 mod framing;
 

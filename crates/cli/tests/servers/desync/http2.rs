@@ -1,4 +1,5 @@
-//! HTTP/2 in front of a server that speaks HTTP/1.1: what a head of HTTP/2 can hold and a head of HTTP/1.1 cannot.
+//! HTTP/2 in front of a server that speaks HTTP/1.1: what a head of HTTP/2 can hold and a head of HTTP/1.1
+//! cannot.
 
 use std::net::SocketAddr;
 use std::time::Duration;

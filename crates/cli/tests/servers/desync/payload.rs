@@ -5,8 +5,8 @@
 pub(crate) struct Payload {
     /// Rule and variant.
     pub(crate) name: String,
-    /// Bytes that the client sends. `{o}`, `{h}` and `{v}` in a rule's text became targets that belong to this payload alone:
-    /// of the outer request, of the hidden one, and of the victim's behind them.
+    /// Bytes that the client sends. `{o}`, `{h}` and `{v}` in a rule's text became targets that belong to
+    /// this payload alone: of the outer request, of the hidden one, and of the victim's behind them.
     pub(crate) bytes: Vec<u8>,
     /// The outer request must in no case reach the upstream.
     pub(crate) must_refuse: bool,
@@ -16,8 +16,8 @@ pub(crate) struct Payload {
 #[derive(Debug, Default)]
 pub(crate) struct Payloads(Vec<Payload>);
 
-/// Follows every payload, as another client's request does on a connection that is shared. It asks for the connection's end, so
-/// that the payload's outcome is known without waiting.
+/// Follows every payload, as another client's request does on a connection that is shared. It asks for the
+/// connection's end, so that the payload's outcome is known without waiting.
 const VICTIM: &str = "GET {v} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
 /// Marks a byte that is no text: `\u{e0XX}` of a rule stands for the byte `XX`.
@@ -78,7 +78,8 @@ pub(crate) fn sent_len(text: &str) -> usize {
     numbered(text, 0).len()
 }
 
-/// The number of the payload that a target belongs to, and its kind: `/o00017` is the outer request of number 17.
+/// The number of the payload that a target belongs to, and its kind: `/o00017` is the outer request of number
+/// 17.
 pub(crate) fn owner(target: &str) -> Option<(char, usize)> {
     target.match_indices('/').find_map(|(slash, _)| {
         let mut characters = target[slash + 1..].chars();

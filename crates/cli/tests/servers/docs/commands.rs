@@ -16,7 +16,8 @@ fn is_ours(line: &str) -> bool {
     line == "flashweir" || line.starts_with("flashweir ")
 }
 
-/// Words as a shell splits them, as far as our documents go: quotes, and an end at a comment, pipe or redirection.
+/// Words as a shell splits them, as far as our documents go: quotes, and an end at a comment, pipe or
+/// redirection.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

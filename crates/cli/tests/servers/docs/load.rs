@@ -1,5 +1,6 @@
 //! Goal: every shell block of docs/load.md does what it says, typed one after the other. Method: one shell in a fresh
-//! directory, with the port replaced by a free one; each block's exit code and what it left behind are looked at.
+//! directory, with the port replaced by a free one; each block's exit code and what it left behind are looked
+//! at.
 //!
 //! No twin in virtual time of the tests under load: what is tested is that the manual can be typed.
 
@@ -32,7 +33,8 @@ fn the_load_manual_can_be_typed_from_top_to_bottom_under_load() {
         // Writing to a String cannot fail.
         let _ = writeln!(script, "{}\necho \"line {}: exit $?\" >> exits", block.text.trim_end(), block.line);
     }
-    // Outside the range of outgoing connections: a crowd of thousands would take a port that waits for its server.
+    // Outside the range of outgoing connections: a crowd of thousands would take a port that waits for its
+    // server.
     let [first, second] = ADDRESSES.map(|_| reserve_address().to_string());
     let script = script.replace(ADDRESSES[0], &first).replace(ADDRESSES[1], &second);
     let output = run(&format!("ORIGIN={first}\n{script}"), directory.path());
@@ -40,8 +42,8 @@ fn the_load_manual_can_be_typed_from_top_to_bottom_under_load() {
     let exits = std::fs::read_to_string(directory.path().join("exits")).expect("every block was tried");
     assert_eq!(exits.lines().count(), blocks.len(), "{exits}\n{said}");
     for exit in exits.lines() {
-        // On a machine that is busy with other things a run may be saturated, and then its assertions fail: as they
-        // should.
+        // On a machine that is busy with other things a run may be saturated, and then its assertions fail:
+        // as they should.
         let saturated = exit.ends_with("exit 1") && said.contains("generator saturated");
         assert!(exit.ends_with("exit 0") || saturated, "{exit}\n{said}");
     }

@@ -1,4 +1,5 @@
-//! The worked policies: the page shows the files as they are, and what it says of requests is what the program says.
+//! The worked policies: the page shows the files as they are, and what it says of requests is what the
+//! program says.
 
 use std::path::Path;
 use std::time::Duration;

@@ -44,7 +44,8 @@ fn the_page_of_slow_requests_can_be_typed_from_top_to_bottom_under_load() {
     for class in ["pages", "polls"] {
         let count = |name: &str| result["classes"][class][name].as_u64().unwrap_or_default();
         assert!(count("offered") > 30 && count("completed") > 0, "{class}: {all}");
-        // Beside other tests under load pages of 5 ms may take hundreds: the service is not calm then, and some are refused.
+        // Beside other tests under load pages of 5 ms may take hundreds: the service is not calm then, and
+        // some are refused.
         assert!(count("refused") < count("offered"), "{class}: {all}");
     }
 }

@@ -62,7 +62,8 @@ fn a_replay_and_an_earlier_epoch_change_nothing() {
     assert_eq!(egress.node()["asked"]["rate_rps"], 500_000.0);
 }
 
-/// Without keys, any party on the path can send what a node can send; a probe still goes to the node, and brings the truth.
+/// Without keys, any party on the path can send what a node can send; a probe still goes to the node, and
+/// brings the truth.
 #[test]
 fn a_rate_of_zero_leaves_a_probe() {
     let node = ScriptedNode::start();

@@ -1,9 +1,11 @@
 //! Goal: where a user request needs several calls to an overloaded service, work is not begun that is refused deeper. Method: a crowd of
-//! twice what the origin can do comes to a front end that makes 1, 2 or 3 calls for each user request, one after the other, through three
-//! gateways in a row. Without coordination the front end calls the first gateway itself and no gateway asks another for less; with it,
-//! the front end calls through the sidecar, which refuses user requests at their first call or not at all. Each call has a second, the
-//! gateways' target, and a user request one for each of its calls. An oracle completes as many user requests as the origin has room for
-//! calls. `cargo test -p flashweir-cli --test servers chain -- --nocapture` prints the numbers.
+//! twice what the origin can do comes to a front end that makes 1, 2 or 3 calls for each user request, one
+//! after the other, through three gateways in a row. Without coordination the front end calls the first
+//! gateway itself and no gateway asks another for less; with it, the front end calls through the sidecar,
+//! which refuses user requests at their first call or not at all. Each call has a second, the gateways'
+//! target, and a user request one for each of its calls. An oracle completes as many user requests as the
+//! origin has room for calls. `cargo test -p flashweir-cli --test servers chain -- --nocapture` prints the
+//! numbers.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `what_is_begun_is_finished`.
 
@@ -14,7 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Each call holds the origin for 10 ms without work: a capacity of some 100 a second that other programs on the machine hardly change.
+/// Each call holds the origin for 10 ms without work: a capacity of some 100 a second that other programs on
+/// the machine hardly change.
 const WAITS: [&str; 6] = ["--workers", "1", "--work-ms", "0.01", "--wait-ms", "10"];
 /// Calls that are offered, over what the origin can do.
 const OVERLOAD: f64 = 2.0;
@@ -22,8 +25,8 @@ const LENGTH_S: f64 = 14.0;
 /// From this second on a crowd is judged: each gateway has met its origin by then.
 const JUDGED_FROM_S: u64 = 4;
 const WITHIN: Duration = Duration::from_secs(120);
-/// Of what the oracle completes, with coordination. A machine ten times slower and busy holds this; what is measured on an idle one is
-/// printed.
+/// Of what the oracle completes, with coordination. A machine ten times slower and busy holds this; what is
+/// measured on an idle one is printed.
 const OF_ORACLE_MIN: f64 = 0.5;
 
 /// Result of a crowd.
@@ -120,7 +123,8 @@ fn run(calls: usize, coordinates: bool) -> Run {
 #[ignore = "real load: make test-load"]
 fn a_chain_completes_user_requests_of_several_calls_under_load() {
     for calls in [1, 2, 3] {
-        // Beside each other: the origins wait, so that neither takes the other's time, and both have the same machine.
+        // Beside each other: the origins wait, so that neither takes the other's time, and both have the same
+        // machine.
         let [without, with] = std::thread::scope(|scope| {
             [false, true]
                 .map(|coordinates| scope.spawn(move || run(calls, coordinates)))

@@ -1,4 +1,5 @@
-//! `flashweir egress` with real processes on loopback: scripted servers that sign what they ask for, and clients that know nothing of it.
+//! `flashweir egress` with real processes on loopback: scripted servers that sign what they ask for, and
+//! clients that know nothing of it.
 
 mod bad_feedback;
 mod chain;

@@ -1,21 +1,26 @@
 //! Goal: a real gateway, overloaded, asks the sidecar for less, and the sidecar refuses what the gateway else would have to. Method: an
-//! origin that does real work, the gateway before it, the sidecar before that, and a crowd of at least 2.25 times what the origin can do.
+//! origin that does real work, the gateway before it, the sidecar before that, and a crowd of at least 2.25
+//! times what the origin can do.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `ladder_and_sentry_together_are_as_useful_as_the_sentry_alone`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `ladder_and_sentry_together_are_as_useful_as_the_sentry_alone`.
 
 use crate::egress::scene::{Egress, binary};
 use flashweir_testkit::{GatewayBuilder, Load, Origin, eventually, skip};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Work of each request: the one server of the origin completes 200 a second at most, which leaves room for all other processes on two cores.
+/// Work of each request: the one server of the origin completes 200 a second at most, which leaves room for
+/// all other processes on two cores.
 const WORK_MS: f64 = 5.0;
 const KEY: &str = "1 correct-horse-battery-staple\n";
-/// The crowd over that, as in the Intel study. What the origin can do in a busy moment before the crowd says little about the time of the crowd.
+/// The crowd over that, as in the Intel study. What the origin can do in a busy moment before the crowd says
+/// little about the time of the crowd.
 const CROWD: f64 = 2.25;
 /// The crowd takes a quarter of a minute; the rest is for a machine that is slow.
 const WITHIN: Duration = Duration::from_secs(120);
-/// Of what the crowd asked for, the part that may be refused at the gateway. It is below 1 % unless the machine keeps the origin from its work.
+/// Of what the crowd asked for, the part that may be refused at the gateway. It is below 1 % unless the
+/// machine keeps the origin from its work.
 const REFUSED_AT_NODE_MAX: f64 = 0.1;
 
 /// Returns whether this build's gateway asks the nodes in front of it for less.

@@ -1,5 +1,6 @@
 //! Goal: a restart of either end in the middle of a crowd brings no overload back for long, and no limit of an earlier run stays. Method: a
-//! crowd of 2.25 times what an origin can do, through the sidecar and a gateway; the gateway is killed and starts again, then the sidecar.
+//! crowd of 2.25 times what an origin can do, through the sidecar and a gateway; the gateway is killed and
+//! starts again, then the sidecar.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `three_seconds_after_the_load_no_sender_is_limited`.
 
@@ -12,7 +13,8 @@ const WAITS: [&str; 6] = ["--workers", "1", "--work-ms", "0.01", "--wait-ms", "5
 /// A capacity of nearly 200 a second, and a crowd of 2.25 times that.
 const CROWD_RPS: &str = "430";
 const WITHIN: Duration = Duration::from_secs(120);
-/// Of what came to the gateway after its restart, the part that it may refuse. On a quiet machine 1 to 3 %: it comes to know its origin twice.
+/// Of what came to the gateway after its restart, the part that it may refuse. On a quiet machine 1 to 3 %:
+/// it comes to know its origin twice.
 const REFUSED_MAX: f64 = 0.25;
 
 #[test]

@@ -28,7 +28,8 @@ fn a_dead_server_is_noticed_and_comes_back() {
     assert!(back.count() >= 20);
 }
 
-/// Errors are answers: a server that fails every request is not cut off, and neither are those who call something else there.
+/// Errors are answers: a server that fails every request is not cut off, and neither are those who call
+/// something else there.
 #[test]
 fn errors_do_not_open_the_circuit() {
     let node = ScriptedNode::start();

@@ -164,8 +164,9 @@ fn too_few_requests_to_judge_are_said_to_be_too_few() {
     gateway.wait_metric("flashweir_plan_cause{cause=\"too_few_samples\"}", 1.0);
 }
 
-/// A probe that had to wait for a place would take the 5 s after which half a head is given up, or the 60 s of an answer. Of
-/// those that need not wait one took 2.3 s beside four other tests and a compiler on two cores, so one second was too little.
+/// A probe that had to wait for a place would take the 5 s after which half a head is given up, or the 60 s
+/// of an answer. Of those that need not wait one took 2.3 s beside four other tests and a compiler on two
+/// cores, so one second was too little.
 const PROBE_WITHIN: Duration = Duration::from_secs(4);
 
 fn probe(gateway: &Gateway, path: &str) -> u16 {

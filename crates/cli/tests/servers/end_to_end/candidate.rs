@@ -1,6 +1,6 @@
-//! A candidate policy beside the one in force: its decisions are reported, and no client notices. The servers answer
-//! no request until the test lets them, so the limit is what it is at a cold start: 8, and 10 for the class that goes
-//! first.
+//! A candidate policy beside the one in force: its decisions are reported, and no client notices. The servers
+//! answer no request until the test lets them, so the limit is what it is at a cold start: 8, and 10 for the
+//! class that goes first.
 
 use flashweir_testkit::{Client, Gateway, GatewayBuilder, Latch, Message, Upstream, eventually};
 use serde_json::Value;
@@ -51,8 +51,8 @@ impl Crowd {
         Some(crowd)
     }
 
-    /// All answers, but for what differs from one to the next anyway: a refusal's id and the time to come back, and the
-    /// date.
+    /// All answers, but for what differs from one to the next anyway: a refusal's id and the time to come
+    /// back, and the date.
     fn answers(mut self) -> Vec<String> {
         let inside = self.inside.iter_mut().map(|client| with_replacements(&client.response(), &[]));
         let inside: Vec<String> = inside.collect();

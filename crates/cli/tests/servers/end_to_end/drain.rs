@@ -51,7 +51,8 @@ fn a_stop_in_the_middle_of_traffic_loses_nothing() {
                             Ok(response) if response.status() == 503 => {
                                 refused.fetch_add(1, Ordering::SeqCst)
                             }
-                            // Closed while idle: the request was never read, a client sends it again elsewhere.
+                            // Closed while idle: the request was never read, a client sends it again
+                            // elsewhere.
                             Err(ReadError::Closed | ReadError::Failed(_))
                                 if stopping.load(Ordering::SeqCst) =>
                             {

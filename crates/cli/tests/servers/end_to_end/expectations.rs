@@ -1,4 +1,5 @@
-//! `Expect: 100-continue` is asked of the origin, which may answer before the body is sent (RFC 9110 §10.1.1).
+//! `Expect: 100-continue` is asked of the origin, which may answer before the body is sent (RFC 9110
+//! §10.1.1).
 
 use flashweir_testkit::{Connection, Latch, Upstream};
 

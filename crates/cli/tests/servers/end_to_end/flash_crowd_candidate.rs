@@ -1,5 +1,6 @@
-//! A candidate of the flash-crowd stage beside the policy in force: it is asked about each request, `/status` and `/metrics` show
-//! it, and a reload changes it and takes it away. What it finds in a real crowd is tested in `tests/news/crowd.rs`.
+//! A candidate of the flash-crowd stage beside the policy in force: it is asked about each request, `/status`
+//! and `/metrics` show it, and a reload changes it and takes it away. What it finds in a real crowd is tested
+//! in `tests/news/crowd.rs`.
 
 use flashweir_testkit::{Gateway, Upstream, eventually};
 use serde_json::{Value, json};

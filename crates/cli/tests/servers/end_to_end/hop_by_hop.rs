@@ -102,7 +102,8 @@ fn an_absolute_target_is_sent_on_with_its_own_host() {
 
 #[test]
 fn a_host_that_differs_from_an_absolute_target_is_never_believed() {
-    // RFC 9112 §3.2.2: the target wins; refusing is as good. What may not happen is that `Host` reaches the upstream.
+    // RFC 9112 §3.2.2: the target wins; refusing is as good. What may not happen is that `Host` reaches the
+    // upstream.
     let (upstream, gateway) = reflecting();
     let response = gateway.connect().ask("GET http://real.example/ HTTP/1.1\r\nHost: forged.example\r\n\r\n");
     match response.status() {

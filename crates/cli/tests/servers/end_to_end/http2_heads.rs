@@ -1,4 +1,5 @@
-//! HTTP/2 is no way around the rules of HTTP/1: what one refuses, the other refuses, and the upstream hears of neither.
+//! HTTP/2 is no way around the rules of HTTP/1: what one refuses, the other refuses, and the upstream hears
+//! of neither.
 
 use std::time::{Duration, Instant};
 

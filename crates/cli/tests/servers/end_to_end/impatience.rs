@@ -1,6 +1,8 @@
-//! A client that ignores `Retry-After` again and again is refused connections for a while and then judged like any other; no other client is.
+//! A client that ignores `Retry-After` again and again is refused connections for a while and then judged
+//! like any other; no other client is.
 //!
-//! Twin in virtual time of the tests under load: `admission`, `one_client_that_hammers_is_listed_within_half_a_minute_or_so`.
+//! Twin in virtual time of the tests under load: `admission`,
+//! `one_client_that_hammers_is_listed_within_half_a_minute_or_so`.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -42,7 +44,8 @@ fn listed(gateway: &Gateway) -> Option<f64> {
     sources.first().map(|source| source["left_s"].as_f64().expect("seconds"))
 }
 
-/// The client's target with the longest Retry-After: each target has its own place between one and two seconds.
+/// The client's target with the longest Retry-After: each target has its own place between one and two
+/// seconds.
 fn slowest(visitor: &mut Visitor) -> String {
     let targets = (0..16).map(|number| format!("/{number}"));
     let retry_after_s = |target: &String| -> u64 {
@@ -66,7 +69,8 @@ impl Drop for EndsOnDrop<'_> {
 }
 
 /// Goal: as the module says. Method: a server with room for one request, which is taken; so all are refused, and asked to come back
-/// in a second or two. One client waits, one reloads three times a second, one hammers but has behaved like a person, and one hammers.
+/// in a second or two. One client waits, one reloads three times a second, one hammers but has behaved like a
+/// person, and one hammers.
 #[test]
 #[ignore = "real load: make test-load"]
 fn who_ignores_retry_after_is_refused_connections_for_a_while_and_nobody_else_is_under_load() {
@@ -126,7 +130,8 @@ fn who_ignores_retry_after_is_refused_connections_for_a_while_and_nobody_else_is
         let away_s = since.elapsed().as_secs_f64();
         assert!(away_s >= left_s - 1.0, "back after {away_s} s of {left_s}");
         assert_eq!(listed(&gateway), None);
-        // The first time after is a refusal like any other's: it is listed again only for hammering again, and for longer.
+        // The first time after is a refusal like any other's: it is listed again only for hammering again,
+        // and for longer.
         hammers.store(true, Relaxed);
         let left_s = until("a source that is listed again", LISTED_WITHIN, || listed(&gateway));
         assert!((15.0..=20.0).contains(&left_s), "{left_s}");

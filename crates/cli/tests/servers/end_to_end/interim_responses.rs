@@ -1,4 +1,5 @@
-//! Interim responses (1xx) reach clients of HTTP/1.1 and HTTP/2 at once, and those of HTTP/1.0 never (RFC 9110 §15.2).
+//! Interim responses (1xx) reach clients of HTTP/1.1 and HTTP/2 at once, and those of HTTP/1.0 never (RFC
+//! 9110 §15.2).
 
 use flashweir_testkit::{Client, Connection, Curl, Http2Client, Latch, Upstream, frame};
 

@@ -4,7 +4,8 @@ use flashweir_testkit::{Signal, Upstream, eventually};
 
 use crate::end_to_end::support::before;
 
-/// xmrig/xmrig-proxy#370 and logrotate/logrotate#99: `kill -USR1` from a script that rotates logs ended the server.
+/// xmrig/xmrig-proxy#370 and logrotate/logrotate#99: `kill -USR1` from a script that rotates logs ended the
+/// server.
 #[test]
 fn signals_of_log_rotation_end_nothing() {
     let upstream = Upstream::saying("served");

@@ -1,4 +1,5 @@
-//! Requests that are sent once more when a server closes a kept connection under them: what clients get, and what is counted.
+//! Requests that are sent once more when a server closes a kept connection under them: what clients get, and
+//! what is counted.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -43,7 +44,8 @@ fn two_hundred_gets_pass_at_a_server_that_closes_kept_connections() {
             let response = client.ask(&get(&format!("/{number}")));
             assert_eq!((response.status(), response.text().as_str()), (200, "ok"), "request {number}");
         }
-        // A request that is sent twice is one request: admitted once, completed once, and no failure of the server's.
+        // A request that is sent twice is one request: admitted once, completed once, and no failure of the
+        // server's.
         gateway.wait_metric("flashweir_requests_completed_total", 200.0);
         assert_eq!(value(&gateway, "requests_admitted_total"), 200.0);
         assert_eq!(value(&gateway, "requests_failed_total"), 0.0);

@@ -1,6 +1,8 @@
-//! Servers that start, die, flap, hang and fail: who is used, and how soon. Each found time is printed (`--nocapture`).
+//! Servers that start, die, flap, hang and fail: who is used, and how soon. Each found time is printed
+//! (`--nocapture`).
 //!
-//! Twin in virtual time of the tests under load: `replication`, `a_silent_server_is_one_while_the_others_answer`.
+//! Twin in virtual time of the tests under load: `replication`,
+//! `a_silent_server_is_one_while_the_others_answer`.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -66,7 +68,8 @@ fn servers_that_come_are_used_at_once() {
     drop((first, others));
 }
 
-/// Any method waits, for nothing of the request has come to a server; a server that is away for longer than a restart takes is 502 at once.
+/// Any method waits, for nothing of the request has come to a server; a server that is away for longer than a
+/// restart takes is 502 at once.
 #[test]
 fn requests_wait_for_a_server_that_restarts() {
     let address = reserve_address();

@@ -1,4 +1,5 @@
-//! Several services behind one gateway: each host reaches its own servers, and a reload may change one of them.
+//! Several services behind one gateway: each host reaches its own servers, and a reload may change one of
+//! them.
 
 use crate::end_to_end::support::{before, binary, get, holding};
 use flashweir_testkit::{Connection, Curl, Gateway, GatewayBuilder, Latch, Upstream, eventually};

@@ -1,7 +1,7 @@
 //! Requests that two readers could take for different requests are refused, and nothing of them is passed on.
 //!
-//! Each row has a second request hidden where a lenient reader would find it. The gateway must answer 4xx (or 505,
-//! 501), close, and let no byte of the hidden request through.
+//! Each row has a second request hidden where a lenient reader would find it. The gateway must answer 4xx (or
+//! 505, 501), close, and let no byte of the hidden request through.
 
 use flashweir_testkit::{Client, Gateway, Upstream};
 

@@ -1,4 +1,5 @@
-//! The control thread stalls: the limits it left behind open step by step, and it takes them over again afterwards.
+//! The control thread stalls: the limits it left behind open step by step, and it takes them over again
+//! afterwards.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,8 +17,8 @@ fn config_file(gateway: &Gateway) -> PathBuf {
 }
 
 /// Goal: a sentry whose planner does not run any more does not hold requests back for good. Method: the configuration file
-/// is replaced by a pipe, so a reload blocks the control thread until the pipe is written. The sentry of an origin that is
-/// not known yet lets eight requests in; three times as many must arrive there.
+/// is replaced by a pipe, so a reload blocks the control thread until the pipe is written. The sentry of an
+/// origin that is not known yet lets eight requests in; three times as many must arrive there.
 #[test]
 fn limits_open_while_the_control_thread_stalls() {
     let latch = Latch::new();

@@ -1,4 +1,5 @@
-//! For every fault of a server, its client gets a clear answer or a clear break, never half an answer that looks whole.
+//! For every fault of a server, its client gets a clear answer or a clear break, never half an answer that
+//! looks whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -170,7 +171,8 @@ fn closing_after_one(end: fn(&mut Connection)) -> Upstream {
     scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", end)
 }
 
-/// Over when the other side has seen it: on a busy machine the end of a connection may be on its way for a while.
+/// Over when the other side has seen it: on a busy machine the end of a connection may be on its way for a
+/// while.
 fn close_and_be_seen(connection: &mut Connection) {
     connection.finish_writing();
     connection.stall();

@@ -1,4 +1,5 @@
-//! A client that goes away leaves nothing behind: no place taken, no work at the upstream, no connection open.
+//! A client that goes away leaves nothing behind: no place taken, no work at the upstream, no connection
+//! open.
 
 use flashweir_testkit::{Connection, Gateway, Latch, Upstream, eventually, pattern};
 

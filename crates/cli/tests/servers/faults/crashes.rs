@@ -1,5 +1,5 @@
-//! SIGKILL before each system call that touches the state file, and before each that a reload makes on its files: the next
-//! start finds the old state or the new one whole, serves, and leaves nothing behind.
+//! SIGKILL before each system call that touches the state file, and before each that a reload makes on its
+//! files: the next start finds the old state or the new one whole, serves, and leaves nothing behind.
 //!
 //! strace delivers the signal at the call that is asked for, so that no step is left to chance.
 

@@ -1,6 +1,7 @@
 //! Servers that come and go every 300 ms: each request gets one answer, and when they stay, all is served.
 //!
-//! Twin in virtual time of the tests under load: `replication`, `a_server_that_fails_alone_is_one_and_a_broken_service_has_none`.
+//! Twin in virtual time of the tests under load: `replication`,
+//! `a_server_that_fails_alone_is_one_and_a_broken_service_has_none`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

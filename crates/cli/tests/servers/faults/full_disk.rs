@@ -1,4 +1,5 @@
-//! A disk without room: what was learned before stays whole, clients notice nothing, and the log says what is wrong.
+//! A disk without room: what was learned before stays whole, clients notice nothing, and the log says what is
+//! wrong.
 
 use flashweir_testkit::{SmallDisk, Upstream};
 use std::os::unix::fs::MetadataExt as _;

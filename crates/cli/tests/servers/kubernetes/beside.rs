@@ -1,8 +1,10 @@
-//! A measurement, by `make bench-scale`: one crowd at three services of one real control plane at the same time. Replicas of the first are set by `flashweir
-//! control`, of the second by a HorizontalPodAutoscaler on processors at 70 %, of the third by one who knows the crowd.
+//! A measurement, by `make bench-scale`: one crowd at three services of one real control plane at the same
+//! time. Replicas of the first are set by `flashweir control`, of the second by a HorizontalPodAutoscaler on
+//! processors at 70 %, of the third by one who knows the crowd.
 //!
-//! Times are divided by [`squeeze`]: the crowd of ten minutes, the pods' start of 30 s, and all times of the autoscaler and its metrics. Of Flashweir's times only the interval
-//! between plans and the configured start are: the gateway's and the planner's own are as they are.
+//! Times are divided by [`squeeze`]: the crowd of ten minutes, the pods' start of 30 s, and all times of the
+//! autoscaler and its metrics. Of Flashweir's times only the interval between plans and the configured start
+//! are: the gateway's and the planner's own are as they are.
 
 use crate::kubernetes::manifests::{document, read};
 use crate::kubernetes::workload::{Cluster, POLICIES, Workload, create, install, order, ready, scale};
@@ -21,7 +23,8 @@ const WITHIN: Duration = Duration::from_secs(120);
 /// Before the crowd; four times of it is the crowd.
 const USUAL_RPS: f64 = 15.0;
 const TIMES: f64 = 4.0;
-/// A pod takes one request at a time, 80 ms each: 12.5 a second. It works 2.5 of them: with its share of HTTP that is what it asks for.
+/// A pod takes one request at a time, 80 ms each: 12.5 a second. It works 2.5 of them: with its share of HTTP
+/// that is what it asks for.
 const WORK_MS: &str = "2.5";
 const WAIT_MS: &str = "77.5";
 const POD_PROCESSOR: &str = "40m";
@@ -279,7 +282,8 @@ impl Lane {
     }
 }
 
-/// The usual demand, the crowd and the time after it, at all services at once: the share of the crowd's requests that was in time, and what was looked at.
+/// The usual demand, the crowd and the time after it, at all services at once: the share of the crowd's
+/// requests that was in time, and what was looked at.
 fn play(api: &KubernetesApi, lanes: &[Lane; 3]) -> Vec<(f64, Vec<Row>)> {
     let crowd = squeezed(CROWD_S);
     let usual: Vec<Load> =

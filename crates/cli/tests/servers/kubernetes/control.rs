@@ -11,8 +11,9 @@ const WITHIN: Duration = Duration::from_secs(60);
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
 /// Plans that change nothing: what is done once is done again in none of them.
 const FURTHER_PLANS: usize = 3;
-/// Time for which an API server refuses, and calls a second in it: 4 without back-off, and at most seven in all where both loops, that of the
-/// Lease and that of the policies, wait .5, 1 and 2 s (half of it at random).
+/// Time for which an API server refuses, and calls a second in it: 4 without back-off, and at most seven in
+/// all where both loops, that of the Lease and that of the policies, wait .5, 1 and 2 s (half of it at
+/// random).
 const TROUBLE: Duration = Duration::from_secs(3);
 const CALLS_PER_S_MAX: f64 = 2.7;
 
@@ -124,7 +125,8 @@ fn a_wrong_policy_and_silent_gateways_are_said_once_and_change_nothing() {
     stop(control);
 }
 
-/// The server refuses (429), breaks (500) or stands still: one line each time, fewer and fewer calls, and it goes on by itself.
+/// The server refuses (429), breaks (500) or stands still: one line each time, fewer and fewer calls, and it
+/// goes on by itself.
 #[test]
 fn an_api_server_in_trouble_is_said_once_and_left_in_peace() {
     let gateway = scripted_gateway();
@@ -160,7 +162,8 @@ fn an_api_server_in_trouble_is_said_once_and_left_in_peace() {
     assert_eq!(log.matches("policies cannot be followed").count(), 2, "{log}");
 }
 
-/// An API server that takes requests and answers none is as good as one that is gone: said once, replicas stay, and it goes on by itself.
+/// An API server that takes requests and answers none is as good as one that is gone: said once, replicas
+/// stay, and it goes on by itself.
 #[test]
 fn an_api_server_that_stands_still_is_said_once() {
     let gateway = scripted_gateway();

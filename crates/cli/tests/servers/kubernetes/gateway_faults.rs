@@ -1,5 +1,6 @@
 //! Goal: a gateway that leads stops to while the API server does not take its Lease, asks ever more seldom, serves on, and leads again in a later term. Method: the real
-//! binary with a key, its Service and its Lease in a scripted API server that refuses, stands still, or gives the Lease to another.
+//! binary with a key, its Service and its Lease in a scripted API server that refuses, stands still, or gives
+//! the Lease to another.
 
 use crate::kubernetes::BINARY;
 use crate::kubernetes::scripted_api::{ScriptedApi, spec};
@@ -8,7 +9,8 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 const WITHIN: Duration = Duration::from_secs(60);
-/// Time after the loss of the lead, and calls a second in it: 2 to 4 without back-off, and at most two in all where the wait is 1 s by then.
+/// Time after the loss of the lead, and calls a second in it: 2 to 4 without back-off, and at most two in all
+/// where the wait is 1 s by then.
 const TROUBLE: Duration = Duration::from_secs(2);
 const CALLS_PER_S_MAX: f64 = 1.6;
 const LOST: &str = "the gateways' Lease cannot be had";

@@ -1,5 +1,6 @@
-//! A measurement, by `make bench-gateways-kubernetes`: what gateways that are the pods of a Service admit beside one by itself, through the Lease and the streams of a
-//! real control plane. The crowds, and how they are counted, are those of `make bench-gateways`.
+//! A measurement, by `make bench-gateways-kubernetes`: what gateways that are the pods of a Service admit
+//! beside one by itself, through the Lease and the streams of a real control plane. The crowds, and how they
+//! are counted, are those of `make bench-gateways`.
 
 use crate::cluster::shared_limit::{COUNTS, MeasuredGateway, Ratios, measure, rounds};
 use crate::kubernetes::PEOPLE;

@@ -1,5 +1,6 @@
 //! Goal: gateways that are the pods of a Service share its limit by a Lease and streams of gRPC, and go on without a leader or an API server. Method: the released
-//! control plane, gateways as pods with the rights of `deploy/kubernetes/gateway.yaml` and no others, which are killed, stopped, stood still and added.
+//! control plane, gateways as pods with the rights of `deploy/kubernetes/gateway.yaml` and no others, which
+//! are killed, stopped, stood still and added.
 //!
 //! Twin in virtual time of the tests under load: `provisioning`, `many_gateways_admit_what_one_does`.
 
@@ -211,8 +212,8 @@ impl Scene {
         });
     }
 
-    /// The API server is written to for the Lease, some two times a second, however many reports there are; anything else it would refuse to the
-    /// gateways' account.
+    /// The API server is written to for the Lease, some two times a second, however many reports there are;
+    /// anything else it would refuse to the gateways' account.
     fn write_nothing_for_reports(&self) {
         let leader = self.leader();
         let look = || {
@@ -254,7 +255,8 @@ impl Scene {
         (writes, refused)
     }
 
-    /// A gateway of the same rights and another key reports, and no endpoint says that it is one of the Service's.
+    /// A gateway of the same rights and another key reports, and no endpoint says that it is one of the
+    /// Service's.
     fn refuse_strangers(&self) {
         std::fs::write(self.file("other.keys"), "1 another-horse-battery-staple\n")
             .expect("a writable directory");
@@ -375,8 +377,8 @@ impl Scene {
         assert!(!gateways.iter().any(|it| it.ip == former.ip && it.is_leader()), "{gateways:?}");
     }
 
-    /// Without an API server no gateway leads; every gateway serves, and keeps its share for 15 s. The crowds are gone before it: a gateway that one is
-    /// at may refuse any request, the more so after it stood still.
+    /// Without an API server no gateway leads; every gateway serves, and keeps its share for 15 s. The crowds
+    /// are gone before it: a gateway that one is at may refuse any request, the more so after it stood still.
     fn lose_the_api_server(&mut self) {
         self.crowds.clear();
         let before = self.gateways();

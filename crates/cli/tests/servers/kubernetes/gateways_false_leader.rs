@@ -1,5 +1,6 @@
-//! A leader in the test's hands: it has the key and the Lease, and says what it likes. Messages are written down here by hand, after the bytes of
-//! docs/several-gateways.md's protocol, so that the gateway's own encoder is not checked by itself.
+//! A leader in the test's hands: it has the key and the Lease, and says what it likes. Messages are written
+//! down here by hand, after the bytes of docs/several-gateways.md's protocol, so that the gateway's own
+//! encoder is not checked by itself.
 
 use crate::kubernetes::gateways::KEY;
 use crate::kubernetes::workload::create;
@@ -21,7 +22,8 @@ pub(crate) struct FalseLeader {
 }
 
 impl FalseLeader {
-    /// A Service without pods that has two gateways by a slice of the test's, and a Lease that the first one holds.
+    /// A Service without pods that has two gateways by a slice of the test's, and a Lease that the first one
+    /// holds.
     pub(crate) fn announce(api: &KubernetesApi, service: &str, leader: &str, gateway: &str) {
         let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
         let labels = json!({ "kubernetes.io/service-name": service });

@@ -1,4 +1,5 @@
-//! The files in `deploy/`: they are YAML, the code accepts their policies, their commands parse, and the chart grants what they grant.
+//! The files in `deploy/`: they are YAML, the code accepts their policies, their commands parse, and the
+//! chart grants what they grant.
 
 use crate::kubernetes::BINARY;
 use flashweir_kubernetes::policy::OverloadPolicySpec;

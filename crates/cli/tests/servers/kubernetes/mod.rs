@@ -1,5 +1,5 @@
-//! `flashweir control --kubernetes` and `flashweir run --upstream-service`: against a scripted API server, where every fault can be had, and in a
-//! real control plane.
+//! `flashweir control --kubernetes` and `flashweir run --upstream-service`: against a scripted API server,
+//! where every fault can be had, and in a real control plane.
 
 mod beside;
 mod chart;

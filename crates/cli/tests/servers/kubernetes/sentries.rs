@@ -1,8 +1,10 @@
-//! A measurement, by `make bench-sentries`: gateways are added as their processors fill (figure 6 of the Cataclysm paper, CAT-F6), in a real control plane. The load rises by
-//! equal steps, as in the paper and in the simulator; times are divided by [`SQUEEZE`], and so is the interval between plans.
+//! A measurement, by `make bench-sentries`: gateways are added as their processors fill (figure 6 of the
+//! Cataclysm paper, CAT-F6), in a real control plane. The load rises by equal steps, as in the paper and in
+//! the simulator; times are divided by [`SQUEEZE`], and so is the interval between plans.
 //!
-//! A gateway is a pod with a tenth of a processor, kept by a control group: so three of them fill on a machine with two processors that also has the clients, the origin
-//! and Kubernetes. What a request costs is measured first; the steps are those parts of a full gateway that the paper's are of its 19,000 requests/s.
+//! A gateway is a pod with a tenth of a processor, kept by a control group: so three of them fill on a
+//! machine with two processors that also has the clients, the origin and Kubernetes. What a request costs is
+//! measured first; the steps are those parts of a full gateway that the paper's are of its 19,000 requests/s.
 
 use crate::kubernetes::manifests::{document, read};
 use crate::kubernetes::workload::{
@@ -23,7 +25,8 @@ const WITHIN: Duration = Duration::from_secs(120);
 const PROCESSORS: f64 = 0.1;
 const LIMIT: &str = "100m";
 const SQUEEZE: f64 = 3.75;
-/// The simulator's figure: as many minutes, each with this part of a full gateway's load more, a plan every 5 s.
+/// The simulator's figure: as many minutes, each with this part of a full gateway's load more, a plan every 5
+/// s.
 const MINUTES: u32 = 9;
 const STEP_PART: f64 = 4_000.0 / 19_000.0;
 const INTERVAL_S: f64 = 5.0;
@@ -137,7 +140,8 @@ fn load(ip: IpAddr, rate_rps: f64, length: Duration, seed: u64) -> Load {
     Load::start(&Flashweir::new(BINARY), &format!("http://{ip}:8081/"), &options)
 }
 
-/// The rate that fills a gateway: by what a request costs when it is about three quarters full, and what the gateway uses without any.
+/// The rate that fills a gateway: by what a request costs when it is about three quarters full, and what the
+/// gateway uses without any.
 fn full_rps(ip: IpAddr) -> f64 {
     const LENGTH: Duration = Duration::from_secs(8);
     let used = || {
@@ -251,7 +255,8 @@ fn judge(rows: &[Row]) {
     );
     let ordered: Vec<u32> = rows.iter().map(|row| row.ordered).collect();
     let (first, last) = (ordered.first().copied(), ordered.last().copied());
-    // Times depend on what a request costs, which on a busy machine changes with the rate; what has to hold is that the number follows the load.
+    // Times depend on what a request costs, which on a busy machine changes with the rate; what has to hold
+    // is that the number follows the load.
     assert!(ordered.is_sorted() && first == Some(1) && last >= Some(3), "{ordered:?}");
     assert!(high <= 3.0 * SLICE.as_secs_f64(), "{high} s above {HIGH}");
 }

@@ -44,7 +44,8 @@ fn a_gateway_waits_for_the_first_pod_and_serves() {
     drop(gateway);
 }
 
-/// Flags and file say where requests go until the API server has answered; one that is gone costs nothing but that.
+/// Flags and file say where requests go until the API server has answered; one that is gone costs nothing but
+/// that.
 #[test]
 fn without_an_api_server_the_other_upstreams_are_used() {
     let server = Upstream::saying("from the fallback");

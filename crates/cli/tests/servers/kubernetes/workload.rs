@@ -30,7 +30,8 @@ pub(crate) struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// Starts a control plane and plays a test in it; where one cannot be had, the test is skipped with a loud line.
+    /// Starts a control plane and plays a test in it; where one cannot be had, the test is skipped with a
+    /// loud line.
     pub(crate) fn play(&self, play: impl FnOnce(ControlPlane) + Send) {
         let Self { test, namespace, users, controllers } = *self;
         let require = || ControlPlane::require_with(test, &tools(), users, controllers);

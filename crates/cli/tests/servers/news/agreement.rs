@@ -1,9 +1,9 @@
 //! The simulator's run of the default composition agrees with the gateway's on the same crowd.
 //!
-//! *The same crowd:* one schedule, given to the load generator and to the simulator as the same value, so the same people
-//! arrive at the same moments. *The same policy:* the simulator gets what the gateway's configuration file says. *The same
-//! origin:* workers that only wait, first come first served, so its capacity is known and the speed of this machine does
-//! not change it.
+//! *The same crowd:* one schedule, given to the load generator and to the simulator as the same value, so the
+//! same people arrive at the same moments. *The same policy:* the simulator gets what the gateway's
+//! configuration file says. *The same origin:* workers that only wait, first come first served, so its
+//! capacity is known and the speed of this machine does not change it.
 //!
 //! Compared are:
 //!
@@ -15,20 +15,24 @@
 //!   same traffic settles at 76 to 80 or at 174 to 187, by a few responses at the crowd's beginning, both more than the workers. The simulator has 157
 //!   to 187 in 16 draws of work that differs by .1 to 1.5 %; three runs of the gateway in a row had 79, 79, 79, and the next three 173, 174, 174.
 //!
-//! Some parts are not compared. Rules of NEWS that leave the ceiling alone (`hold`, `yield`, `suspect`) come and go with
-//! single responses, and so does the number of steps up before a cut. The sentry plans every 20 ms and the status is asked
-//! for twenty times a second, so most of its rules are never seen; and its limit moves by a quarter up or down with a few responses.
+//! Some parts are not compared. Rules of NEWS that leave the ceiling alone (`hold`, `yield`, `suspect`) come
+//! and go with single responses, and so does the number of steps up before a cut. The sentry plans every 20
+//! ms and the status is asked for twenty times a second, so most of its rules are never seen; and its limit
+//! moves by a quarter up or down with a few responses.
 //!
-//! The crowd comes over three seconds, to an origin that takes 0.3 s for a request. In this scene the simulator's own runs
-//! (12 draws of work that differs by 2 %, and of the first tick's phase) admit the same within 0.7 %, by the same rules.
-//! Before an origin that takes 35 ms they differed by up to 11 % among each other, because an early decision of the sentry goes one way or
-//! the other by a few responses; nothing can agree with such runs within 3 %.
+//! The crowd comes over three seconds, to an origin that takes 0.3 s for a request. In this scene the
+//! simulator's own runs (12 draws of work that differs by 2 %, and of the first tick's phase) admit the same
+//! within 0.7 %, by the same rules. Before an origin that takes 35 ms they differed by up to 11 % among each
+//! other, because an early decision of the sentry goes one way or the other by a few responses; nothing can
+//! agree with such runs within 3 %.
 //!
-//! A run during which the load generator itself came late is no such crowd, and is repeated. Everything is asserted of every other run; the
-//! order of decisions may have one more or one less: of 10 on a busy machine two had one cut more at the beginning, because the sentry had
-//! raised its limit 0.2 s earlier, and admitted as many. Another policy has another order in each run.
+//! A run during which the load generator itself came late is no such crowd, and is repeated. Everything is
+//! asserted of every other run; the order of decisions may have one more or one less: of 10 on a busy machine
+//! two had one cut more at the beginning, because the sentry had raised its limit 0.2 s earlier, and admitted
+//! as many. Another policy has another order in each run.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `all_stages_together_lose_nothing_and_the_same_seed_is_the_same_run`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `all_stages_together_lose_nothing_and_the_same_seed_is_the_same_run`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -61,12 +65,13 @@ const CALM_AGAIN_FOR: Duration = Duration::from_secs(7);
 const SEED: u64 = 3;
 /// Maximum difference of the totals, as a part of the simulator's.
 const ADMITTED_WITHIN: f64 = 0.03;
-/// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two whose ratio is 2.4, three runs have
-/// the same one at times (see above). Both keep all workers busy.
+/// Maximum ratio of two limits. Not 1.8: where a limit settles at either of two whose ratio is 2.4, three
+/// runs have the same one at times (see above). Both keep all workers busy.
 const LIMITS_WITHIN: f64 = 3.0;
 /// Decisions that one list may have more than the other.
 const RULES_WITHIN: usize = 1;
-/// Requests later than this were not sent when the simulator's are. A busy machine is some 50 ms late, a calm one 1 to 4.
+/// Requests later than this were not sent when the simulator's are. A busy machine is some 50 ms late, a calm
+/// one 1 to 4.
 const LAG_P99_MS_MAX: f64 = 10.0;
 /// Runs that are compared, and all of them have to agree.
 const RUNS: usize = 3;
@@ -110,7 +115,8 @@ impl Run {
     fn causes(&self) -> [String; 3] {
         let (crowd, over) = (CALM_FOR.as_secs_f64(), (CALM_FOR + CROWD_FOR).as_secs_f64());
         let end = over + CALM_AGAIN_FOR.as_secs_f64();
-        // The first seconds of a phase still belong to the one before: a second of counts, and the release of a ceiling.
+        // The first seconds of a phase still belong to the one before: a second of counts, and the release of
+        // a ceiling.
         let phases = [(3.0, crowd), (crowd + RAMP_FOR.as_secs_f64(), over), (over + 5.0, end)];
         phases.map(|(from_s, to_s)| {
             let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
@@ -211,8 +217,8 @@ fn schedule() -> Schedule {
     Schedule::one(ArrivalProcess::Poisson(profile.expect("a profile")), SEED)
 }
 
-/// A gateway with all defaults, but for `policing` where it is given, and the simulator with these stages agree on the
-/// crowd; what the gateway did, and what its configuration file says.
+/// A gateway with all defaults, but for `policing` where it is given, and the simulator with these stages
+/// agree on the crowd; what the gateway did, and what its configuration file says.
 fn agree(policing: Option<&str>, stages: Stages) -> (Run, Config) {
     let _turn = turn::take();
     let (mut late_ms, mut agreed) = (Vec::new(), Vec::new());

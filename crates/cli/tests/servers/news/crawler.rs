@@ -1,7 +1,8 @@
-//! People in sessions beside a crawler with an address for each request: fairness from end to end. Addresses come by trusted forwarding
-//! fields.
+//! People in sessions beside a crawler with an address for each request: fairness from end to end. Addresses
+//! come by trusted forwarding fields.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `people_are_served_beside_a_crawler_of_ten_thousand_addresses`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `people_are_served_beside_a_crawler_of_ten_thousand_addresses`.
 
 #![expect(clippy::disallowed_methods, reason = "clients keep a pace")]
 
@@ -78,8 +79,8 @@ impl Drop for EndsOnDrop<'_> {
     }
 }
 
-/// People and a crawler behind a gateway that trusts these proxies: its status in the end, and its explanation of a refusal for one of
-/// these reasons.
+/// People and a crawler behind a gateway that trusts these proxies: its status in the end, and its
+/// explanation of a refusal for one of these reasons.
 fn crawl(trusted_proxies: &str, reasons: &[&str]) -> (serde_json::Value, serde_json::Value) {
     let scene = Scene::with_the_sentry(&[]);
     let gateway = GatewayBuilder::new(&binary())

@@ -12,8 +12,9 @@ use crate::news::watch::story;
 /// The gateway lets go of its ceiling within this after a crowd; the demo holds the real bar of 10 s.
 const RELEASE_WITHIN: Duration = Duration::from_secs(20);
 
-/// Least share of the origin's time that goes into answers in time, in one of [`ATTEMPTS`] runs. Measured of NEWS alone in six runs on two
-/// cores: 0.50, 0.83, 0.84, 0.92, 0.96, 0.97. What it lacks is idle time of the origin, not answers in time.
+/// Least share of the origin's time that goes into answers in time, in one of [`ATTEMPTS`] runs. Measured of
+/// NEWS alone in six runs on two cores: 0.50, 0.83, 0.84, 0.92, 0.96, 0.97. What it lacks is idle time of the
+/// origin, not answers in time.
 const USEFUL_MIN: f64 = 0.8;
 const ATTEMPTS: usize = 3;
 /// Least share of the origin's answers that are in time, in every run; 1.00 in all six.
@@ -48,8 +49,8 @@ fn useful_of_a_crowd() -> f64 {
     assert!(count_between(&result, "refused", 6..13) > 0, "refused no request of the crowd: {}", summary());
     let by_us = result["refused_by_reason"]["flash_crowd"].as_u64();
     assert_eq!(by_us, Some(count(&result, "refused")), "refused for another reason: {}", summary());
-    // Once the queue of the first second is worked off, those let in are served in time. Unprotected, none would be:
-    // the queue grows for as long as the crowd stays.
+    // Once the queue of the first second is worked off, those let in are served in time. Unprotected, none
+    // would be: the queue grows for as long as the crowd stays.
     assert!(useful.in_time >= IN_TIME_MIN, "in time {:.2}: {}", useful.in_time, summary());
 
     let mut refused_since = 0;
@@ -110,8 +111,8 @@ fn in_shadow_the_crowd_is_noticed_and_nobody_is_refused_under_load() {
     let (result, seen) = scene.send("/work", Duration::from_secs(9), &arguments);
     let summary = || format!("capacity {:.0}/s, {result}\n{}", scene.capacity_rps, story(&seen));
     assert!(seen.iter().any(|look| look.cause == "popular"), "never noticed: {}", summary());
-    // The bound on connections to the upstream is no part of the policy in shadow: it may refuse what a twofold crowd
-    // piles up behind it.
+    // The bound on connections to the upstream is no part of the policy in shadow: it may refuse what a
+    // twofold crowd piles up behind it.
     assert!(result["refused_by_reason"]["flash_crowd"].is_null(), "{}", summary());
     let metrics = scene.gateway.metrics();
     assert!(metrics.value("flashweir_requests_shadow_shed_total") > 0.0, "nothing counted: {}", summary());

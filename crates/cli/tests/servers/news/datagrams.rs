@@ -1,4 +1,5 @@
-//! Feedback by datagrams: from a gateway to a node in front that sends nothing, and from an upstream to a gateway.
+//! Feedback by datagrams: from a gateway to a node in front that sends nothing, and from an upstream to a
+//! gateway.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `lost_and_late_messages_change_nothing`.
 

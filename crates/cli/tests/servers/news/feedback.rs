@@ -1,7 +1,8 @@
-//! Overload feedback between nodes: a gateway obeys its upstream, asks the nodes in front of it, and two gateways in a row do not both
-//! throttle.
+//! Overload feedback between nodes: a gateway obeys its upstream, asks the nodes in front of it, and two
+//! gateways in a row do not both throttle.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `cooperating_senders_leave_the_node_little_to_refuse`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `cooperating_senders_leave_the_node_little_to_refuse`.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -103,7 +104,8 @@ fn what_an_upstream_asks_for_is_obeyed_and_what_makes_no_sense_is_ignored() {
 }
 
 /// Goal: each kind of bad field, and one that a proxy strips, is counted by its kind and logged once, and changes nothing. Method: a gateway
-/// with a key before a server whose field lines are the test's to write; the limit in force is far above what is sent.
+/// with a key before a server whose field lines are the test's to write; the limit in force is far above what
+/// is sent.
 #[test]
 fn bad_and_stripped_fields_are_seen_and_change_nothing() {
     let said: &'static Mutex<String> = Box::leak(Box::default());

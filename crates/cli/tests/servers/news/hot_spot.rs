@@ -1,6 +1,7 @@
 //! A crowd at one host is that host's affair.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `a_crowd_at_one_host_leaves_the_others_their_usual_demand`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `a_crowd_at_one_host_leaves_the_others_their_usual_demand`.
 
 use std::time::Duration;
 

@@ -52,8 +52,8 @@ fn a_class_is_believed_of_nodes_in_front_alone() {
     assert_ne!(seen.field("flashweir-sender"), Some("shop"), "the claim is not passed on: {seen:?}");
 }
 
-/// A gateway in front is a trusted proxy as well: the client that it states has another address, and the class is its own word all the same.
-/// A client that a trusted proxy states to have a node's address is none.
+/// A gateway in front is a trusted proxy as well: the client that it states has another address, and the
+/// class is its own word all the same. A client that a trusted proxy states to have a node's address is none.
 #[test]
 fn it_is_the_connection_that_counts_behind_trusted_proxies_too() {
     let upstream = Upstream::saying("served");

@@ -1,6 +1,8 @@
-//! The path to the clients is short, the origin is not: `make bench-composition` measures it against the best rate limit.
+//! The path to the clients is short, the origin is not: `make bench-composition` measures it against the best
+//! rate limit.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through`.
 
 use std::time::Duration;
 
@@ -21,12 +23,12 @@ const CAPACITY_RPS: f64 = 125.0;
 const CALM_S: u64 = 6;
 /// Seconds of the crowd of five times the capacity: from the fifth on it is measured.
 const MEASURED_S: std::ops::Range<u64> = CALM_S + 5..CALM_S + 12;
-/// Completions in time over the capacity, at least. Refusals and headers take a quarter of the link; without a gateway hardly any
-/// answer is in time.
+/// Completions in time over the capacity, at least. Refusals and headers take a quarter of the link; without
+/// a gateway hardly any answer is in time.
 const IN_TIME_MIN: f64 = 0.55;
 
-/// Share of the admitted requests' answers that are in time, at least: what is held to the link's rate does not queue before it.
-/// Holds on a busy machine; without a gateway hardly any is.
+/// Share of the admitted requests' answers that are in time, at least: what is held to the link's rate does
+/// not queue before it. Holds on a busy machine; without a gateway hardly any is.
 const IN_TIME_SHARE_MIN: f64 = 0.9;
 /// Runs at most: one whose crowd the machine carried late is made again.
 const ATTEMPTS: usize = 3;
@@ -41,8 +43,9 @@ struct Met {
 }
 
 /// Goal: behind a narrow link the crowd is held at what the link carries, and the verdict says that it is the link. Method: a token
-/// bucket between network namespaces. Shares and verdicts are asserted of every run; the rate of the first run that was carried in time, or
-/// of the last. Twin in virtual time: `composition::promises` of flashweir-sim.
+/// bucket between network namespaces. Shares and verdicts are asserted of every run; the rate of the first
+/// run that was carried in time, or of the last. Twin in virtual time: `composition::promises` of
+/// flashweir-sim.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries_under_load() {

@@ -1,6 +1,7 @@
 //! With no overload Flashweir is invisible.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `calm_stretches_of_real_days_raise_no_alarm_and_refuse_nobody`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `calm_stretches_of_real_days_raise_no_alarm_and_refuse_nobody`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

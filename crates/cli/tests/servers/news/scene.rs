@@ -14,7 +14,8 @@ use serde_json::Value;
 use crate::news::watch::{Seen, Watch};
 use crate::turn;
 
-/// Work of each request: a capacity of some 200 a second, which leaves room for all other processes on two cores.
+/// Work of each request: a capacity of some 200 a second, which leaves room for all other processes on two
+/// cores.
 const WORK_MS: f64 = 5.0;
 
 const SEED: u64 = 1;
@@ -59,7 +60,8 @@ impl Scene {
         scene
     }
 
-    /// With all defaults, behind another gateway to which this one signs what it says: that one speaks with the origin.
+    /// With all defaults, behind another gateway to which this one signs what it says: that one speaks with
+    /// the origin.
     pub(crate) fn before_a_node() -> Self {
         let keys = "1 correct-horse-battery-staple\n";
         let with_keys = |builder: GatewayBuilder| {
@@ -80,8 +82,8 @@ impl Scene {
     fn start(arguments: &[&str], settings: &[(&str, &str)]) -> Self {
         let turn = turn::take();
         let origin = Origin::start(&binary(), WORK_MS);
-        // On one core, so that the running times of its threads may be added. Others may use that core too: then the origin
-        // waits, which counts as busy.
+        // On one core, so that the running times of its threads may be added. Others may use that core too:
+        // then the origin waits, which counts as busy.
         if let Some(placement) = Placement::divide() {
             placement.give_the_origin_its_core(origin.process().id()).expect("a child may be moved");
         }
@@ -102,8 +104,8 @@ impl Scene {
         (result, watch.stop())
     }
 
-    /// Sends a crowd of three times the capacity from the fifth second to the thirteenth, with quiet before and after;
-    /// what the origin did with its time from `judged_from_s` to the crowd's end.
+    /// Sends a crowd of three times the capacity from the fifth second to the thirteenth, with quiet before
+    /// and after; what the origin did with its time from `judged_from_s` to the crowd's end.
     pub(crate) fn send_crowd(&self, judged_from_s: u64) -> (Value, Vec<Seen>, Useful) {
         let rate = |factor: f64, seconds| {
             RateProfile::constant(factor * self.capacity_rps, Duration::from_secs(seconds)).expect("a rate")

@@ -1,6 +1,7 @@
 //! The same crowd, with the sentry before the origin as it is by default.
 //!
-//! Twin in virtual time of the tests under load: `sim`, `processors_idle_no_more_under_all_stages_than_under_the_sentry_alone`.
+//! Twin in virtual time of the tests under load: `sim`,
+//! `processors_idle_no_more_under_all_stages_than_under_the_sentry_alone`.
 
 use std::time::Duration;
 

@@ -8,7 +8,8 @@ use crate::replication::scene::{Replica, distributor, get, redirector, saying};
 fn each_document_has_one_redirector_and_each_redirector_its_documents() {
     let origin = saying("Cache-Control: max-age=600\r\n");
     let addresses = [reserve_address(), reserve_address()];
-    // Where more is asked for than the replicas can do, the origin answers what is left: that is another test's.
+    // Where more is asked for than the replicas can do, the origin answers what is left: that is another
+    // test's.
     let ample = |builder: GatewayBuilder| builder.set("replication.high_watermark", "100000.0");
     let redirectors = [0, 1].map(|_| ample(redirector(&origin, &addresses)).start());
     let reports = [redirectors[0].admin(), redirectors[1].admin()];

@@ -75,8 +75,8 @@ fn users_who_ask_at_the_same_time_get_their_own() {
     assert_eq!(numbers.len(), users.len(), "one answer for two");
 }
 
-/// Nodes that redirect: who has something of his own to show is not sent to another host, and what a replica gets for one who was is not
-/// given to the next.
+/// Nodes that redirect: who has something of his own to show is not sent to another host, and what a replica
+/// gets for one who was is not given to the next.
 #[test]
 fn redirected_users_get_their_own() {
     let origin = scripted();

@@ -19,7 +19,8 @@ pub(crate) struct Id {
 pub(crate) struct Account {
     totals: Mutex<BTreeMap<&'static str, u64>>,
     faults: Mutex<(u64, Vec<String>)>,
-    /// By client: one bit for each of its requests that a server has read, and one for each that was read twice.
+    /// By client: one bit for each of its requests that a server has read, and one for each that was read
+    /// twice.
     arrived: Mutex<BTreeMap<usize, Vec<[u64; 2]>>>,
     /// Even while the gateway runs; raised before it is ended and after it is back.
     generation: AtomicU64,
@@ -47,7 +48,8 @@ impl Account {
         }
     }
 
-    /// A server has read this request whole. An idempotent one may be sent once more (RFC 9110 §9.2.2), no other and none a third time.
+    /// A server has read this request whole. An idempotent one may be sent once more (RFC 9110 §9.2.2), no
+    /// other and none a third time.
     pub(crate) fn arrive(&self, id: Id, is_idempotent: bool) {
         let (word, bit) = ((id.number / 64) as usize, 1 << (id.number % 64));
         let mut arrived = lock(&self.arrived);
@@ -70,7 +72,8 @@ impl Account {
         }
     }
 
-    /// Even while the gateway runs: equal even numbers of two calls mean that it has run all the time in between.
+    /// Even while the gateway runs: equal even numbers of two calls mean that it has run all the time in
+    /// between.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }

@@ -1,4 +1,5 @@
-//! The servers behind the gateway. Each answers with the number of the request that it read, as the target asks for.
+//! The servers behind the gateway. Each answers with the number of the request that it read, as the target
+//! asks for.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};

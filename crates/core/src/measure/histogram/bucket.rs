@@ -4,8 +4,8 @@
 const STEPS: u64 = 1 << STEP_BITS;
 const STEP_BITS: u32 = 4;
 
-/// The highest distinct value, 2³²: 71 minutes in microseconds, longer than any request waits. A value that is
-/// higher counts as this.
+/// The highest distinct value, 2³²: 71 minutes in microseconds, longer than any request waits. A value that
+/// is higher counts as this.
 pub const VALUE_MAX: u64 = 1 << 32;
 
 /// Counters of a histogram: one for each value below 16, 16 for each octave up to 2³², and one for the top.

@@ -12,7 +12,8 @@ pub const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 const _: () = assert!(BUCKETS < 1 << (u64::BITS - COUNT_BITS));
 
 /// A histogram nothing is recorded into any more: 8 bytes for each bucket in use (a second of latencies uses
-/// 20 to 60), where the dense form takes 3.7 kB. Exact: it turns back into the [`Histogram`] it was made from.
+/// 20 to 60), where the dense form takes 3.7 kB. Exact: it turns back into the [`Histogram`] it was made
+/// from.
 ///
 /// ```
 /// use flashweir_core::measure::histogram::{Histogram, Sparse};

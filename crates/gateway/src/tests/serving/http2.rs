@@ -89,7 +89,8 @@ async fn a_connection_too_many_is_told_and_then_ended() {
     tokio::time::timeout(PATIENCE, ended).await.expect("ended after its answer");
 }
 
-/// Asks for a tunnel on a connection that has been answered once, so that its client has the gateway's SETTINGS.
+/// Asks for a tunnel on a connection that has been answered once, so that its client has the gateway's
+/// SETTINGS.
 async fn open_stream(
     sender: &mut SendRequest<Empty<Bytes>>,
     protocol: &'static str,
@@ -139,7 +140,8 @@ async fn a_websocket_is_a_stream_of_its_own() {
         tokio::time::timeout(PATIENCE, exchange).await.expect("in time");
         assert!(echo[..bytes] == sent[..bytes], "{bytes} bytes");
     }
-    // Silent for longer than a connection may be idle, it is in flight all the same; other requests go on beside it.
+    // Silent for longer than a connection may be idle, it is in flight all the same; other requests go on
+    // beside it.
     tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
     gateway.await_metric("flashweir_requests_in_flight", 1.0);
     assert_eq!(get(&mut sender, "/hello").await.0, 200);

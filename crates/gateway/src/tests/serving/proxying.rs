@@ -1,4 +1,5 @@
-//! Duties of an intermediary towards both sides: requests and responses passed on correctly, failures answered clearly.
+//! Duties of an intermediary towards both sides: requests and responses passed on correctly, failures
+//! answered clearly.
 
 use crate::tests::serving::common::origin::Origin;
 use crate::tests::serving::common::{PATIENCE, Running};

@@ -83,7 +83,8 @@ fn whoever_waits_too_long_is_told_so_with_the_reason_and_the_numbers() {
     let _first = fill(&gateway, &origin, "/held");
     let mut refused = ask(&gateway, "/hello");
     gateway.await_metric(HELD, 1.0);
-    // Those that the origin has not answered for four targets give their places back: to these, which came last.
+    // Those that the origin has not answered for four targets give their places back: to these, which came
+    // last.
     let _others: Vec<_> = (0..LIMIT).map(|_| ask(&gateway, "/held")).collect();
     let response = refused.response();
     assert_eq!(response.status, 503);

@@ -191,7 +191,8 @@ fn many_streams_share_connections_within_the_peers_limit() {
     });
 }
 
-/// caddyserver/caddy#1486: traffic that keeps a connection busy went for ever to the server that had the name at first.
+/// caddyserver/caddy#1486: traffic that keeps a connection busy went for ever to the server that had the name
+/// at first.
 #[test]
 fn a_connection_to_a_name_takes_no_requests_after_a_minute() {
     // Not `run`: its own time limit would pass with the minutes.

@@ -94,7 +94,8 @@ async fn ending(answered: impl Fn(usize) -> usize + 'static, end: End) -> (RawUp
 const REPEATED_ONCE: Option<SendCounts> =
     Some(SendCounts { retries: 0, repeats: 1, over_budget: 0, head_too_long: 0 });
 
-/// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a closed connection may have been closed without a word before the request came.
+/// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a closed connection may have been closed without a word before the
+/// request came.
 #[test]
 fn an_idempotent_request_is_sent_once_more_on_a_new_connection() {
     for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::PUT, Method::DELETE] {

@@ -1,4 +1,5 @@
-//! Requests that an HTTP/2 upstream has not begun, by its own words (RFC 9113 §8.7), and those of which it says nothing.
+//! Requests that an HTTP/2 upstream has not begun, by its own words (RFC 9113 §8.7), and those of which it
+//! says nothing.
 
 use crate::guarded::Protocol;
 use crate::tests::sockets::support::{RawUpstream, RequestBody, run, settings};

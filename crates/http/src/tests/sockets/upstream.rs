@@ -130,7 +130,8 @@ fn nobody_listening_is_502() {
     });
 }
 
-/// An origin that restarts: its port refuses connections for a while, and nothing of a request has come to it.
+/// An origin that restarts: its port refuses connections for a while, and nothing of a request has come to
+/// it.
 #[test]
 fn requests_wait_for_a_server_that_restarts_and_not_for_one_that_is_gone() {
     run(async {

@@ -1,7 +1,9 @@
-//! The gate in C against the gate in Rust: the same plans, packets and times must give the same verdicts and counts.
+//! The gate in C against the gate in Rust: the same plans, packets and times must give the same verdicts and
+//! counts.
 //!
-//! The Rust side is made of pure parts (the buckets of `flashweir_admission`, the table of refused attempts); what only the
-//! kernel has (preferred networks, ranks, purged sources, silence) is said here a second time, in the plainest way.
+//! The Rust side is made of pure parts (the buckets of `flashweir_admission`, the table of refused attempts);
+//! what only the kernel has (preferred networks, ranks, purged sources, silence) is said here a second time,
+//! in the plainest way.
 
 use std::collections::HashMap;
 use std::hash::Hasher as _;

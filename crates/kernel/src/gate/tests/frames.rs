@@ -82,8 +82,8 @@ fn what_is_not_tcp_over_ip_passes() {
 fn lengths_that_lie_pass() {
     let Some(gate) = require_closed("lengths that lie", Refusal::Answer) else { return };
     for changes in [
-        // IPv4: another version, a header too short, too long; a packet longer than the frame, shorter than its
-        // headers, empty.
+        // IPv4: another version, a header too short, too long; a packet longer than the frame, shorter than
+        // its headers, empty.
         [(IP, 0x65)].as_slice(),
         &[(IP, 0x44)],
         &[(IP, 0x4f)],

@@ -1,7 +1,8 @@
 //! Random frames: valid ones of every kind, changed a little, so that most get deep into the program.
 //!
-//! For every frame the program ends, returns what another reader of frames (`flashweir_testkit::packet::glance`) and the
-//! rules below expect, touches only its own memory, and sends only segments that are right to the last bit.
+//! For every frame the program ends, returns what another reader of frames
+//! (`flashweir_testkit::packet::glance`) and the rules below expect, touches only its own memory, and sends
+//! only segments that are right to the last bit.
 
 use std::hash::Hasher as _;
 use std::net::IpAddr;
@@ -216,7 +217,8 @@ impl Fuzz {
         }
     }
 
-    /// The sequence number with which the gate answers a connection (`bpf/answer.h`), by an independent SipHash.
+    /// The sequence number with which the gate answers a connection (`bpf/answer.h`), by an independent
+    /// SipHash.
     fn number_for(&self, source: SocketAddr, destination: SocketAddr, key: u32) -> u32 {
         let [first, second] = self.gate.control.answer_keys[key as usize];
         let mut hasher = SipHasher13::new_with_keys(first, second);
@@ -248,7 +250,8 @@ impl Fuzz {
         frame
     }
 
-    /// A segment as clients send them in the life of a connection, with any headers, and sometimes a forged number.
+    /// A segment as clients send them in the life of a connection, with any headers, and sometimes a forged
+    /// number.
     fn random_segment(&self, rng: &mut Rng) -> Segment {
         let pick = |rng: &mut Rng, count: u64| rng.below(count) as usize;
         let mut segment = if rng.below(2) == 0 { syn() } else { syn_v6() };

@@ -1,4 +1,5 @@
-//! Behaviour of the gate, seen through test runs of its program: no interface is needed, and the test sets the time.
+//! Behaviour of the gate, seen through test runs of its program: no interface is needed, and the test sets
+//! the time.
 
 mod answers;
 mod differential;

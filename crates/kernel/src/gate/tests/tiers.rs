@@ -66,8 +66,8 @@ fn ceiling(rate_per_s: f64, burst: u32) -> Ceiling {
 }
 
 /// Goal: the guarantee of a plan in tiers, in the kernel: with more load than fits, a rank gets what it asks for as long
-/// as it and the more important ones ask for less than the whole ceiling. Method: each rank has its network and asks
-/// evenly, the least important first; the last four of five seconds count.
+/// as it and the more important ones ask for less than the whole ceiling. Method: each rank has its network
+/// and asks evenly, the least important first; the last four of five seconds count.
 #[test]
 fn important_connections_are_refused_last() {
     let Some(mut gate) = require_closed("tiers", Refusal::Drop) else { return };

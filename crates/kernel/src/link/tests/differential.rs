@@ -1,4 +1,5 @@
-//! The classifier in C against `flashweir_aqm`: the same packets must be the same flows, by the same hashes, in the same sketch.
+//! The classifier in C against `flashweir_aqm`: the same packets must be the same flows, by the same hashes,
+//! in the same sketch.
 
 use flashweir_aqm::{FlowHasher, FlowIdentity, MinSketch, PacketHeader};
 use flashweir_core::Rng;

@@ -1,7 +1,9 @@
-//! The observer in C against the estimator in Rust: the same packets at the same times must give the same rates.
+//! The observer in C against the estimator in Rust: the same packets at the same times must give the same
+//! rates.
 //!
-//! The estimator counts in floating point and nanoseconds, the kernel in integers and ticks of 1,024 ns. A rate of the
-//! kernel's is within 0.1 % (and 1 byte per second) of the estimator's, and then known to the bucket it lies in.
+//! The estimator counts in floating point and nanoseconds, the kernel in integers and ticks of 1,024 ns. A
+//! rate of the kernel's is within 0.1 % (and 1 byte per second) of the estimator's, and then known to the
+//! bucket it lies in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +23,8 @@ struct Model {
     flows: BTreeMap<u16, ModelFlow>,
     /// Flows with data in the interval under way.
     active: BTreeSet<u16>,
-    /// Rates of the interval's responses whose flow began again meanwhile, and whether they were since the plan.
+    /// Rates of the interval's responses whose flow began again meanwhile, and whether they were since the
+    /// plan.
     replaced: Vec<(bool, f64)>,
     plan_ns: u64,
     completed: u64,
@@ -120,8 +123,8 @@ impl Model {
     }
 }
 
-/// Checks that the kernel's buckets, laid out, are those of the rates: sorted, neighbours stay neighbours however both
-/// sides round.
+/// Checks that the kernel's buckets, laid out, are those of the rates: sorted, neighbours stay neighbours
+/// however both sides round.
 fn compare(observed: &RateHistogram, expected: &[f64], context: &str) {
     let buckets = observed.buckets();
     let laid_out: Vec<_> =

@@ -9,7 +9,8 @@ use crate::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan, Tier
 const IP: usize = ETHERNET_BYTES;
 const TCP: usize = IP + 20;
 
-/// Shows a frame to both programs. The kernel refuses to run a program on some frames that no interface delivers.
+/// Shows a frame to both programs. The kernel refuses to run a program on some frames that no interface
+/// delivers.
 fn sees_both_ways(observer: &Observer, frame: &[u8]) -> bool {
     let mut ran = true;
     for direction in [Direction::ToServer, Direction::ToClient] {
@@ -82,7 +83,8 @@ fn what_is_cut_off_lies_or_is_no_tcp_counts_nothing() {
         }
     }
     for changes in [
-        // Another version; an IP header too short, too long; a packet longer than the frame, shorter than its headers.
+        // Another version; an IP header too short, too long; a packet longer than the frame, shorter than its
+        // headers.
         [(IP, 0x65)].as_slice(),
         &[(IP, 0x44)],
         &[(IP, 0x4f)],

@@ -1,4 +1,5 @@
-//! Packets that lie in pieces, as some drivers deliver them: of the first piece not even the headers are whole.
+//! Packets that lie in pieces, as some drivers deliver them: of the first piece not even the headers are
+//! whole.
 
 use std::os::fd::AsRawFd as _;
 use std::process::Command;

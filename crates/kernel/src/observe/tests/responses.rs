@@ -21,7 +21,8 @@ fn a_response_counts_once_under_its_latest_rate() {
     // 100,000 bytes a second since the SYN; the bucket from 98,304 to 100,351.
     let observed = observer.reading();
     assert_eq!((used(&observed.rates[0]), used(&observed.rates[1])), (vec![], vec![(98_304, 2)]));
-    // Silent in the next interval; slower in the one after that: (rate + 1,000) / 3 after two seconds of silence.
+    // Silent in the next interval; slower in the one after that: (rate + 1,000) / 3 after two seconds of
+    // silence.
     assert_eq!(responses(&observer.reading()), [0, 0]);
     observer.tell(SECOND_NS + 2_500 * MILLISECOND_NS);
     observer.sees_to_client(&data(&syn(), 1_000));

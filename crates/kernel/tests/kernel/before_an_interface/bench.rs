@@ -13,8 +13,9 @@ use flashweir_kernel::gate::{
 use flashweir_testkit::{Curl, CurlOutput, PATIENCE, Testbed, skip};
 use libbpf_rs::{Object, ObjectBuilder};
 
-/// A client and a server, the gate before the server's interface. The client's has a gate without services: packets
-/// that a program sends back over a pair of interfaces are delivered only where a program receives them.
+/// A client and a server, the gate before the server's interface. The client's has a gate without services:
+/// packets that a program sends back over a pair of interfaces are delivered only where a program receives
+/// them.
 pub(crate) struct Bench {
     pub(crate) gate: KernelGate,
     pub(crate) attachments: [Attachment; 2],

@@ -110,7 +110,8 @@ fn ten_thousand_refusals_leave_nothing_behind() {
     assert!(counts.answered >= 10_000 && counts.responses >= 10_000, "{counts:?}");
     assert_eq!((counts.unique_offered, counts.admitted), (10_000, 0), "{counts:?}");
     assert_eq!(sockets(&bench), before);
-    // Nor at the client: each connection was closed by both sides, the gate first, so neither waits for anything.
+    // Nor at the client: each connection was closed by both sides, the gate first, so neither waits for
+    // anything.
     let left = || std::fs::read_to_string("/proc/thread-self/net/tcp").expect("a kernel with TCP");
     eventually("the last connections' end", || {
         (bench.testbed.inside("client", left).lines().count() == 1).then_some(())

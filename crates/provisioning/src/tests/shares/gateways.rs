@@ -1,4 +1,5 @@
-//! Gateways with a queue each before one service, in virtual time: a message takes 5 to 30 ms, and one in a hundred is lost.
+//! Gateways with a queue each before one service, in virtual time: a message takes 5 to 30 ms, and one in a
+//! hundred is lost.
 
 use crate::shares::{ShareBroadcast, ShareHolder, ShareLeader, ShareReport, SlotGate};
 use flashweir_core::{Duration, Instant, Rng};
@@ -256,8 +257,8 @@ fn a_dead_leader_is_not_noticed() {
     }
 }
 
-/// Bar: one gateway that is cut off makes all together admit too much by no more than its last share, in any three seconds (whose number varies
-/// by 3 % of what is admitted).
+/// Bar: one gateway that is cut off makes all together admit too much by no more than its last share, in any
+/// three seconds (whose number varies by 3 % of what is admitted).
 #[test]
 fn a_gateway_that_is_cut_off_costs_its_last_share() {
     for seed in 21..=23 {

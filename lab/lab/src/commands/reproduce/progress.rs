@@ -1,4 +1,5 @@
-//! Progress of a figure on standard error: a line at its end, and one each ten seconds until then, whether or not a run ends.
+//! Progress of a figure on standard error: a line at its end, and one each ten seconds until then, whether or
+//! not a run ends.
 
 use crate::experiments::Progress;
 use std::io::{IsTerminal as _, Write as _};

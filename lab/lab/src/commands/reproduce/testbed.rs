@@ -20,7 +20,8 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Makes the runs of one trial after another, each run once, and prints a finding as soon as its runs are there.
+    /// Makes the runs of one trial after another, each run once, and prints a finding as soon as its runs are
+    /// there.
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let Some(chosen) = self.chosen()? else { return list() };
         // Missing requirements are reported before anything runs.
@@ -48,7 +49,8 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Makes the runs that are not made yet, until the trial names no others: a search goes on from what it found.
+    /// Makes the runs that are not made yet, until the trial names no others: a search goes on from what it
+    /// found.
     fn perform_runs(&self, trial: &Trial, results: &mut Results, stop: &StopFlag) -> anyhow::Result<()> {
         loop {
             let all = (trial.runs)(&self.scope, results).into_iter();

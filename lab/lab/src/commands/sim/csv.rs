@@ -8,7 +8,8 @@ use flashweir_load::command::file;
 use flashweir_sim::request::{Counts, Outcome};
 use std::path::Path;
 
-/// Writes `statistics.csv` and `series.csv`, and the tables of a network that has packets: RFC 4180, CRLF as there.
+/// Writes `statistics.csv` and `series.csv`, and the tables of a network that has packets: RFC 4180, CRLF as
+/// there.
 ///
 /// # Errors
 /// A file that cannot be written, by its name.

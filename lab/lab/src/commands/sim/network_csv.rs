@@ -5,8 +5,8 @@ use super::judge::Judged;
 use flashweir_sim::request::PacketOutcome;
 use std::path::Path;
 
-/// Writes `links.csv`, and `transfers.csv`, `datagrams.csv` and `router.csv` where there are any; nothing at the level of
-/// requests.
+/// Writes `links.csv`, and `transfers.csv`, `datagrams.csv` and `router.csv` where there are any; nothing at
+/// the level of requests.
 ///
 /// # Errors
 /// A file that cannot be written, by its name.

@@ -9,8 +9,8 @@ use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Section, Series, Tab
 use flashweir_sim::request::{Counts, Outcome};
 use std::path::Path;
 
-/// Writes `report.html`, and its charts as `rates.svg`, `latency.svg` and `server.svg`; of a network that has packets
-/// also as `loss.svg`, `utilization.svg`, `transfers.svg` and `router.svg`.
+/// Writes `report.html`, and its charts as `rates.svg`, `latency.svg` and `server.svg`; of a network that has
+/// packets also as `loss.svg`, `utilization.svg`, `transfers.svg` and `router.svg`.
 ///
 /// # Errors
 /// A file that cannot be written, by its name.

@@ -34,8 +34,8 @@ impl Shown {
     }
 }
 
-/// Runs `work` for every seed, one a core at a time, and shows on standard error how far they are; the results come in
-/// the order of the seeds.
+/// Runs `work` for every seed, one a core at a time, and shows on standard error how far they are; the
+/// results come in the order of the seeds.
 ///
 /// # Errors
 /// The first seed's that failed; a run that panicked (a checker of the simulator) by its seed.
@@ -75,7 +75,8 @@ fn take(next: &AtomicUsize, seeds: &[u64]) -> Option<(usize, u64)> {
     seeds.get(place).map(|seed| (place, *seed))
 }
 
-/// Turns the panic of a checker into an error of its seed; the panic's own message is on standard error by then.
+/// Turns the panic of a checker into an error of its seed; the panic's own message is on standard error by
+/// then.
 pub(super) fn guarded<T>(seed: u64, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     caught.unwrap_or_else(|_| Err(anyhow::anyhow!("seed {seed}: a checker of the simulator found a mistake")))

@@ -10,7 +10,8 @@ use flashweir_sim::request::{self, Outcome};
 use std::io::Write as _;
 use std::path::Path;
 
-/// Runs `count` scenarios from seed `first` on, and prints how to repeat those that fail; their files go to `out`.
+/// Runs `count` scenarios from seed `first` on, and prints how to repeat those that fail; their files go to
+/// `out`.
 ///
 /// # Errors
 /// The number that failed.
@@ -48,8 +49,8 @@ pub(super) fn run(count: u32, first: u64, out: Option<&Path>) -> anyhow::Result<
 /// No random scenario is longer.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Checks the invariants of one run; the simulator's own checkers look after every step of a debug build, and at the end
-/// of every run.
+/// Checks the invariants of one run; the simulator's own checkers look after every step of a debug build, and
+/// at the end of every run.
 fn one(seed: u64) -> anyhow::Result<Outcome> {
     let name = format!("swarm_{seed}.toml");
     let scenario = Scenario::from_toml(&swarm_text(seed), &name, &Settings::default())?;

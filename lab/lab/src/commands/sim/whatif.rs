@@ -26,14 +26,16 @@ use std::str::FromStr;
 pub(crate) struct WhatIfArgs {
     /// Send the requests of a web server's log against the policy of --config, at the times the log has.
     ///
-    /// Prints which documents would have been refused, how often and when; never which client asked. A log contains nothing about
-    /// the service behind it, so --service-ms and --workers are assumptions, and the answer is as good as they are. Nothing is
-    /// tried again: the log contains all arrivals.
+    /// Prints which documents would have been refused, how often and when; never which client asked. A log
+    /// contains nothing about the service behind it, so --service-ms and --workers are assumptions, and the
+    /// answer is as good as they are. Nothing is tried again: the log contains all arrivals.
     #[arg(long, value_name = "LOG", requires = "config")]
     whatif: Option<PathBuf>,
-    /// The gateway's configuration: the whole pipeline of its first service, classes included, and its bound on requests in flight.
+    /// The gateway's configuration: the whole pipeline of its first service, classes included, and its bound
+    /// on requests in flight.
     ///
-    /// A log contains method and path, so classes by host, field, cookie, key or network take no request here.
+    /// A log contains method and path, so classes by host, field, cookie, key or network take no request
+    /// here.
     #[arg(long, value_name = "FILE", requires = "whatif")]
     config: Option<PathBuf>,
     /// Format of the log: `auto`, a name, or a pattern as nginx's `log_format` writes it.
@@ -61,7 +63,8 @@ impl WhatIfArgs {
     /// Runs it and prints what was found; tables go to `out`.
     ///
     /// # Errors
-    /// A log or configuration that cannot be read, more requests than are kept, results that cannot be written.
+    /// A log or configuration that cannot be read, more requests than are kept, results that cannot be
+    /// written.
     pub(crate) fn run(&self, out: Option<&Path>, as_json: bool) -> anyhow::Result<()> {
         // The parser sees to it that both are there when no scenario is.
         let (Some(log), Some(config)) = (&self.whatif, &self.config) else {
@@ -124,8 +127,8 @@ impl WhatIfArgs {
     }
 }
 
-/// The configured policy, as the gateway would run it for its first service. Shadow is left out: the question is what would
-/// be refused.
+/// The configured policy, as the gateway would run it for its first service. Shadow is left out: the question
+/// is what would be refused.
 fn policy(config: &Config) -> Policy {
     let workers = config.gateway.workers.map_or(1, |workers| workers.get());
     let flash_crowd = config.flash_crowd.settings(workers).map(|settings| FlashCrowdPolicy {

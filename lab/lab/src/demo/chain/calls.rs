@@ -4,11 +4,13 @@
 //! people ─► front end ─► (sidecar) ─► gateway "edge" ─► gateway "node" ─► origin
 //! ```
 //!
-//! The origin is one that waits, as for a database: four programs work on each call before it, and would take its time on a small machine.
+//! The origin is one that waits, as for a database: four programs work on each call before it, and would take
+//! its time on a small machine.
 //!
-//! Without coordination each call is judged by itself and most user requests fail at one of theirs, after work was done for them. With it, the
-//! sidecar of the front end refuses at the first call or not at all. Each call has the gateways' target and a user request that of all its
-//! calls: they are made one after the other.
+//! Without coordination each call is judged by itself and most user requests fail at one of theirs, after
+//! work was done for them. With it, the sidecar of the front end refuses at the first call or not at all.
+//! Each call has the gateways' target and a user request that of all its calls: they are made one after the
+//! other.
 
 use super::{NODE, Options, front_end, gateway};
 use crate::demo::children::{Family, Origin, Sidecar};
@@ -28,7 +30,8 @@ const EDGE: &str = "edge";
 const QUIET_LOAD: f64 = 0.4;
 const QUIET: Duration = Duration::from_secs(3);
 const CROWD: Duration = Duration::from_secs(12);
-/// From here on it is judged, and until this much before its end: what is asked last is answered after the end.
+/// From here on it is judged, and until this much before its end: what is asked last is answered after the
+/// end.
 const JUDGED_AFTER: Duration = Duration::from_secs(3);
 const JUDGED_BEFORE_END: Duration = CHAIN_TARGET;
 const CHAIN_TARGET: Duration = TARGET.saturating_mul(CALLS);
@@ -41,7 +44,8 @@ pub(crate) struct Chain {
     pub(crate) offered_rps: f64,
     /// That were completed in time, per second.
     pub(crate) completed_rps: f64,
-    /// The same relative to an oracle, which begins only what it can finish: the origin's capacity divided by the calls.
+    /// The same relative to an oracle, which begins only what it can finish: the origin's capacity divided by
+    /// the calls.
     pub(crate) of_oracle: f64,
 }
 

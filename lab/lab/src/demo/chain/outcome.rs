@@ -124,8 +124,9 @@ impl Work {
     }
 }
 
-/// Processor time of one refusal, seconds: the third coefficient of `time = a · seconds + b · completed + c · refused` by least squares over
-/// the work of a gateway in several periods. None where those do not determine the three.
+/// Processor time of one refusal, seconds: the third coefficient of `time = a · seconds + b · completed + c ·
+/// refused` by least squares over the work of a gateway in several periods. None where those do not determine
+/// the three.
 pub(super) fn cost_of_refusal_s(works: &[Work]) -> Option<f64> {
     let rows = works.iter().map(|work| ([work.length_s, work.completed, work.refused], work.processor_s));
     let (mut matrix, mut right) = ([[0.0; 3]; 3], [0.0; 3]);
@@ -154,7 +155,8 @@ fn determinant(m: &[[f64; 3]; 3]) -> f64 {
     m[0][0] * minor(1, 2) - m[0][1] * minor(0, 2) + m[0][2] * minor(0, 1)
 }
 
-/// Processor time of a process, all its threads together, in seconds (proc_schedstat: nanoseconds). The gateway's threads last as long as it.
+/// Processor time of a process, all its threads together, in seconds (proc_schedstat: nanoseconds). The
+/// gateway's threads last as long as it.
 fn processor_s(process: u32) -> anyhow::Result<f64> {
     let directory = format!("/proc/{process}/task");
     let tasks = fs::read_dir(&directory).with_context(|| directory.clone())?;

@@ -94,8 +94,8 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     plot.finding(rows, shapes, Claim::Shape, notes)
 }
 
-/// The rate at which the target is crossed, by a straight line between the last rate below and the next; none where it is
-/// not crossed between two rates.
+/// The rate at which the target is crossed, by a straight line between the last rate below and the next; none
+/// where it is not crossed between two rates.
 fn crossing(points: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let points: Vec<(f64, f64)> = points.collect();
     let pairs = points.windows(2).rev().map(|pair| (pair[0], pair[1]));

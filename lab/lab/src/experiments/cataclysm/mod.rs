@@ -1,5 +1,5 @@
-//! Cataclysm (Urgaonkar and Shenoy): the sentry's policies, its §3, and provisioning, its §4, as published and repaired, beside our
-//! defaults.
+//! Cataclysm (Urgaonkar and Shenoy): the sentry's policies, its §3, and provisioning, its §4, as published
+//! and repaired, beside our defaults.
 
 mod plant;
 mod pools;

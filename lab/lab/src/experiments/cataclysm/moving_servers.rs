@@ -25,7 +25,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const FIRST: Range<usize> = CROWDS_S[0] as usize..(CROWDS_S[0] + CROWD_S) as usize;
 const SECOND: Range<usize> = CROWDS_S[1] as usize..(CROWDS_S[1] + CROWD_S) as usize;
 
-/// The demand doubles "roughly once every 5 min", and its curves are not in the text: times are right to a tenth of that.
+/// The demand doubles "roughly once every 5 min", and its curves are not in the text: times are right to a
+/// tenth of that.
 const CURVES_S: f64 = 30.0;
 
 fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {

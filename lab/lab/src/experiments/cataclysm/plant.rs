@@ -1,8 +1,9 @@
 //! The servers and the policies that all experiments on Cataclysm share, and how they were chosen.
 //!
-//! Of its servers the paper gives one fact: about 60 requests a second each, with a 95th percentile of 1 s. An
-//! exponential service time of 15.5 ms on a server that shares its processor out fairly gives that (CAT-CAP shows it).
-//! Three servers are three processors that share all requests: as if each request went to a server with the fewest.
+//! Of its servers the paper gives one fact: about 60 requests a second each, with a 95th percentile of 1 s.
+//! An exponential service time of 15.5 ms on a server that shares its processor out fairly gives that
+//! (CAT-CAP shows it). Three servers are three processors that share all requests: as if each request went to
+//! a server with the fewest.
 
 use crate::experiments::Options;
 use flashweir_admission::sentry::{ClassPolicy, Policing, Policy, Published, PublishedRule};
@@ -25,13 +26,14 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 pub(super) enum Mode {
     /// A published policy, which is given servers and service time.
     Published(Published),
-    /// The sentry's defaults: reservation under a learned limit. It is given the target and the revenue of classes.
+    /// The sentry's defaults: reservation under a learned limit. It is given the target and the revenue of
+    /// classes.
     Ours,
 }
 
 impl Mode {
-    /// Rounds with gaps of 0, 50 and 100 ms, the paper's setting. With q = 1 the test bounds a mean, with 3 the 95th
-    /// percentile of exponential times.
+    /// Rounds with gaps of 0, 50 and 100 ms, the paper's setting. With q = 1 the test bounds a mean, with 3
+    /// the 95th percentile of exponential times.
     pub(super) const fn batch(quantile: u32, is_whole: bool) -> Self {
         Self::published(PublishedRule::Batch { delay_step: Duration::from_millis(50), is_whole }, quantile)
     }
@@ -41,8 +43,8 @@ impl Mode {
         Self::published(PublishedRule::Reservation { step }, 3)
     }
 
-    /// A threshold found again in every period, for servers of this utilisation, thousandths; the rates of the last period
-    /// count seven tenths.
+    /// A threshold found again in every period, for servers of this utilisation, thousandths; the rates of
+    /// the last period count seven tenths.
     pub(super) const fn threshold(period_s: u64, utilisation_milli: u32, is_capped: bool) -> Self {
         let period = Duration::from_secs(period_s);
         Self::published(

@@ -27,8 +27,8 @@ const FAST: &str = "threshold, 1 s";
 const FAST_CAPPED: &str = "threshold, 1 s, in flight bounded";
 const OURS: &str = "our defaults";
 
-/// Each policy, and what the other study has: gold, silver and bronze let in a second, mean and 95th percentile of response
-/// times under overload in seconds, and the mean at a low load in milliseconds.
+/// Each policy, and what the other study has: gold, silver and bronze let in a second, mean and 95th
+/// percentile of response times under overload in seconds, and the mean at a low load in milliseconds.
 const POLICIES: [(&str, Mode, Option<[f64; 6]>); 10] = [
     (BATCH, Mode::batch(1, true), Some([183.0, 10.0, 0.0, 0.95, 2.86, 70.0])),
     (BATCH_LATE, Mode::batch(3, true), Some([171.0, 21.0, 1.0, 0.30, 0.90, 70.0])),

@@ -64,7 +64,8 @@ impl Simulation for TwoApplications {
     }
 }
 
-/// 100 requests a second; from `begins_s` on twice as many every five minutes, up to 1,600, and 100 again when the crowd has gone.
+/// 100 requests a second; from `begins_s` on twice as many every five minutes, up to 1,600, and 100 again
+/// when the crowd has gone.
 pub(super) fn doubling(begins_s: u64) -> RateProfile {
     let rest_s = LENGTH_S as u64 - begins_s - CROWD_S;
     let part = |rate, seconds| {

@@ -26,8 +26,8 @@ const THRESHOLD: &str = "threshold";
 const CLASSES: u64 = 8;
 /// Requests drawn beforehand: more than branch prediction learns.
 const REQUESTS: usize = 65_536;
-/// Requests of a round, which takes milliseconds, and rounds, of which the fastest counts: what the machine needs when nothing
-/// else runs on it.
+/// Requests of a round, which takes milliseconds, and rounds, of which the fastest counts: what the machine
+/// needs when nothing else runs on it.
 const ROUND: u32 = 5_000;
 const ROUNDS: u32 = 200;
 const SEEDS_MAX: u32 = 3;

@@ -103,7 +103,8 @@ impl Measured {
         counts.shed_total() as f64 / counts.offered.max(1) as f64
     }
 
-    /// The part of all answers that take longer than the target: above 0.05, the 95th percentile is above the target.
+    /// The part of all answers that take longer than the target: above 0.05, the 95th percentile is above the
+    /// target.
     pub(super) fn late(&self, seconds: &Range<usize>) -> f64 {
         let counts = self.all(seconds);
         1.0 - counts.goodput as f64 / counts.completed.max(1) as f64

@@ -1,7 +1,7 @@
 //! CAT-7V: how often the target is violated while servers come and go.
 //!
-//! The pool's simulation has an ideal admission, which violates no target. So its servers are given to the server of a simulation
-//! that follows each request, behind the sentry itself.
+//! The pool's simulation has an ideal admission, which violates no target. So its servers are given to the
+//! server of a simulation that follows each request, behind the sentry itself.
 
 use super::plant::{SERVICE_TIME, TARGET, class, notes, servers};
 use super::pools::{CROWD_S, CROWDS_S, MODES, POOL_BIN_S, PUBLISHED, REPAIRED, TwoApplications, doubling};

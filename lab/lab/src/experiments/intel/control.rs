@@ -1,8 +1,10 @@
-//! The same server with the paper's controls: an uncontrolled client, controlled ones, and feedback to them (§3.1, §4).
+//! The same server with the paper's controls: an uncontrolled client, controlled ones, and feedback to them
+//! (§3.1, §4).
 //!
-//! Choices where the paper leaves a value open: abatement at half the onset; the queue length read once a second, as its tool does;
-//! three repeated SYNs; all controlled clients alike, sharing what is left of the load by the measured totals (§5.1: 32.58/s of
-//! the uncontrolled client, 99.55/s of all with three controlled ones).
+//! Choices where the paper leaves a value open: abatement at half the onset; the queue length read once a
+//! second, as its tool does; three repeated SYNs; all controlled clients alike, sharing what is left of the
+//! load by the measured totals (§5.1: 32.58/s of the uncontrolled client, 99.55/s of all with three
+//! controlled ones).
 
 use super::runs::seeds;
 use super::server::{IN_SERVICE, LENGTH, ONE_WAY_DELAY, QUEUE, REFUSAL, Spacing, WORK};
@@ -162,7 +164,8 @@ impl Controlled {
     }
 }
 
-/// Arrivals at this very mean rate over the whole run: of a self-similar process, the first as many as that makes, stretched in time.
+/// Arrivals at this very mean rate over the whole run: of a self-similar process, the first as many as that
+/// makes, stretched in time.
 fn arrivals(spacing: Spacing, rate_rps: f64, seed: u64) -> ArrivalProcess {
     // Holds because the experiments' rates are valid, as are the constants.
     let profile = |length| RateProfile::constant(rate_rps, length).expect("a rate");

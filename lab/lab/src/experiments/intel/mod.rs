@@ -1,5 +1,5 @@
-//! Overload control for web servers (Iyer, Tewari and Kant): the server without control (its section 5.1) and with the three
-//! schemes that it proposes (5.2 to 5.5).
+//! Overload control for web servers (Iyer, Tewari and Kant): the server without control (its section 5.1) and
+//! with the three schemes that it proposes (5.2 to 5.5).
 
 mod control;
 mod runs;

@@ -1,8 +1,8 @@
 //! The server that all experiments on it share, and how it was chosen.
 //!
-//! One processor; a request that finds the queue full is refused, and even that takes work, ahead of all other work. Five
-//! parameters, each chosen by what the paper measured under an evenly spaced load (its Table 1 and Figures 3 and 4); what
-//! a self-similar load does was left out.
+//! One processor; a request that finds the queue full is refused, and even that takes work, ahead of all
+//! other work. Five parameters, each chosen by what the paper measured under an evenly spaced load (its Table
+//! 1 and Figures 3 and 4); what a self-similar load does was left out.
 
 use crate::experiments::ExperimentError;
 use crate::experiments::laboratory::Simulation;
@@ -89,8 +89,8 @@ impl Simulation for Load {
 }
 
 impl Load {
-    /// At the very rate, on average: a self-similar run, whose own mean varies by a tenth and more from seed to seed,
-    /// is stretched or squeezed in time until it has it.
+    /// At the very rate, on average: a self-similar run, whose own mean varies by a tenth and more from seed
+    /// to seed, is stretched or squeezed in time until it has it.
     fn arrivals(&self) -> ArrivalProcess {
         // Holds because the experiments' rates are valid, as are the constants.
         let profile = RateProfile::constant(self.rate_rps, LENGTH).expect("a rate");
@@ -115,8 +115,8 @@ fn evened(process: &ArrivalProcess, rate_rps: f64, seed: u64) -> ArrivalProcess 
     ArrivalProcess::given_within(stretched, LENGTH.mul_f64(factor)).expect("moments in order")
 }
 
-/// OK responses a second of a server that is never idle: all work is that of those served and of those refused,
-/// X·c + (λ − X)·r = 1 with c and r the work of both; below saturation all that are offered.
+/// OK responses a second of a server that is never idle: all work is that of those served and of those
+/// refused, X·c + (λ − X)·r = 1 with c and r the work of both; below saturation all that are offered.
 pub(super) fn closed_form_rps(offered_rps: f64) -> f64 {
     let (work, refusal) = (WORK.as_secs_f64(), REFUSAL.as_secs_f64());
     if offered_rps * work <= 1.0 { offered_rps } else { (1.0 - offered_rps * refusal) / (work - refusal) }

@@ -1,7 +1,7 @@
 //! NEWS-F14: NEWS against the best limit a person could have set.
 //!
-//! The best of the paper's four limits, 60/s, is the lowest of them, and nothing says that a lower one is not better. So the
-//! search goes on beyond the edge of the paper's limits, within what could be set at all.
+//! The best of the paper's four limits, 60/s, is the lowest of them, and nothing says that a lower one is not
+//! better. So the search goes on beyond the edge of the paper's limits, within what could be set at all.
 
 use super::plant::{AS_RUN, CROWD_PER_S, Mode, NEWS_MODES, QUIET_PER_S, notes};
 use super::runs::{Runs, Stretch};
@@ -102,7 +102,8 @@ fn searched(laboratory: &Laboratory) -> Result<Vec<(u32, SeedValues)>, Experimen
     }
 }
 
-/// The limit beyond the best of some, ascending, where that is the lowest or the highest and the next can be set.
+/// The limit beyond the best of some, ascending, where that is the lowest or the highest and the next can be
+/// set.
 fn beyond(by_limit: &[(u32, f64)]) -> Option<u32> {
     let (best, _) = *by_limit.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
     let (lowest, highest) = (by_limit.first()?.0, by_limit.last()?.0);

@@ -16,8 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// After each wait one half leaves, the other waits again: a geometric sum of exponential waits, which is exponential
-/// with twice the mean.
+/// After each wait one half leaves, the other waits again: a geometric sum of exponential waits, which is
+/// exponential with twice the mean.
 const PATIENCE: Wait = Wait::Exponential { mean: Duration::from_secs(120) };
 const MODES: [Mode; 4] = [Mode::None, Mode::Paper, Mode::Scoreboard, Mode::Repaired];
 

@@ -1,4 +1,5 @@
-//! NEWS (Chen and Heidemann): the simulations of its section 7, and the experiments on its testbed of section 8.
+//! NEWS (Chen and Heidemann): the simulations of its section 7, and the experiments on its testbed of section
+//! 8.
 
 pub(crate) mod best_static;
 pub(crate) mod bulk_bystander;

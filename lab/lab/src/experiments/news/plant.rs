@@ -1,16 +1,17 @@
 //! The network and the crowd that the simulations of NEWS (its §7) share, and how they were chosen.
 //!
-//! The paper gives the number of clients, the ends of the access links' rates and delays, the length of the run, the
-//! onset and that requests rise more than sixfold. It does not give the bottleneck, its buffer, or the distributions of
-//! links and page sizes. These were chosen so that four runs *without* NEWS come out as in its Table I (no control, and
-//! static limits of 60, 100 and 120 per second); only their rows were fitted. Results with NEWS were seen while that was
-//! done, so the behaviour of NEWS here is no blind prediction.
+//! The paper gives the number of clients, the ends of the access links' rates and delays, the length of the
+//! run, the onset and that requests rise more than sixfold. It does not give the bottleneck, its buffer, or
+//! the distributions of links and page sizes. These were chosen so that four runs *without* NEWS come out as
+//! in its Table I (no control, and static limits of 60, 100 and 120 per second); only their rows were fitted.
+//! Results with NEWS were seen while that was done, so the behaviour of NEWS here is no blind prediction.
 //!
-//! That was with another crowd (an even rate, then the peak of another match). This match's rises more slowly and has no peak as high: in the same
-//! network only a fifth of the response packets are lost without control, not Table I's quarter. So for it the
-//! bottleneck's rate was chosen again, by runs with no control and static limits of 60 and 120 alone, one seed each:
-//! 25.6 % lost and 53.8 kb/s for the fastest tenth without control, 2.3 % and 88.9 kb/s with a limit of 120. The behaviour of
-//! NEWS was known by then from a run at the old rate, and it differs: see the note on it below.
+//! That was with another crowd (an even rate, then the peak of another match). This match's rises more slowly
+//! and has no peak as high: in the same network only a fifth of the response packets are lost without
+//! control, not Table I's quarter. So for it the bottleneck's rate was chosen again, by runs with no control
+//! and static limits of 60 and 120 alone, one seed each: 25.6 % lost and 53.8 kb/s for the fastest tenth
+//! without control, 2.3 % and 88.9 kb/s with a limit of 120. The behaviour of NEWS was known by then from a
+//! run at the old rate, and it differs: see the note on it below.
 
 use crate::experiments::Options;
 use crate::experiments::crowd::Stretched;

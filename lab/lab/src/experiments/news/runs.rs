@@ -105,7 +105,8 @@ impl Runs {
 }
 
 impl<O> Runs<O> {
-    /// Runs what is `described` for every mode and seed: first a quiet stretch, then a crowd, seconds of each.
+    /// Runs what is `described` for every mode and seed: first a quiet stretch, then a crowd, seconds of
+    /// each.
     pub(super) fn of<S: Simulation<Outcome = O>>(
         laboratory: &Laboratory,
         modes: &[Mode],

@@ -1,19 +1,21 @@
 //! The paper's testbed (§8.1), and how the values that it does not give were chosen.
 //!
-//! Given: 2 Mb/s between the routers, the match, 1,000 s before and after its onset, 40 requests a second before and 117 in
-//! the crowd, a decision every 64 s, bystanders at another server with fewer than 20 a second from a separate machine.
-//! Its six machines with emulated delays are here the 1,000 clients and the link mix of the paper's simulations.
+//! Given: 2 Mb/s between the routers, the match, 1,000 s before and after its onset, 40 requests a second
+//! before and 117 in the crowd, a decision every 64 s, bystanders at another server with fewer than 20 a
+//! second from a separate machine. Its six machines with emulated delays are here the 1,000 clients and the
+//! link mix of the paper's simulations.
 //!
-//! The page sizes, the bottleneck's buffer and the clients' time limit were chosen by one run *without* NEWS (seed 1,
-//! a coarser table of the same match), which the paper says loses 60 % of its packets, processes 80 requests a second, lets 22 % time out and
-//! gives the fastest tenth 133 kb/s; the bystanders' delay by their latency before the crowd. The server short of memory
-//! was chosen by its run without NEWS (20 % time out, the fastest tenth at 158 kb/s, 60 % of the link used), and the memory
-//! it takes in rest by that with NEWS (88 % at 54/s). Results with NEWS were seen while that was done.
+//! The page sizes, the bottleneck's buffer and the clients' time limit were chosen by one run *without* NEWS
+//! (seed 1, a coarser table of the same match), which the paper says loses 60 % of its packets, processes 80
+//! requests a second, lets 22 % time out and gives the fastest tenth 133 kb/s; the bystanders' delay by their
+//! latency before the crowd. The server short of memory was chosen by its run without NEWS (20 % time out,
+//! the fastest tenth at 158 kb/s, 60 % of the link used), and the memory it takes in rest by that with NEWS
+//! (88 % at 54/s). Results with NEWS were seen while that was done.
 //!
-//! Response rates are read without flaw N-1 here, in all modes: by the published reading a response counts at most its
-//! size a second, so the 261 kb/s of the paper's fastest tenth would need pages of 3.3 kB on average, of which 2 Mb/s do
-//! not carry the 80 a second that the paper's server did. And a router that reads a response from its first packet on
-//! cannot see a slow server.
+//! Response rates are read without flaw N-1 here, in all modes: by the published reading a response counts at
+//! most its size a second, so the 261 kb/s of the paper's fastest tenth would need pages of 3.3 kB on
+//! average, of which 2 Mb/s do not carry the 80 a second that the paper's server did. And a router that reads
+//! a response from its first packet on cannot see a slow server.
 
 use super::plant::Mode;
 use crate::experiments::crowd::Stretched;
@@ -243,7 +245,8 @@ const BUFFER_PACKETS: u32 = 14;
 pub(super) const AMPLE_BITS_PER_S: u64 = 4_300_000;
 const AMPLE_BUFFER_PACKETS: u32 = 200;
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// A fifth time out while the fastest tenth keeps more than half of its rate: so few requests are long, and most short.
+/// A fifth time out while the fastest tenth keeps more than half of its rate: so few requests are long, and
+/// most short.
 const WORK: Work =
     Work::TwoPoint { short: Duration::from_millis(30), long: Duration::from_secs(10), long_share: 0.22 };
 /// The machine's 128 MB (§8.1), 70 % of it in use without requests.

@@ -42,7 +42,8 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let (mut rows, mut points) = (rows_without_control(&without), Vec::new());
     for interval_s in INTERVALS_S {
         let runs = TestbedRuns::on_testbed(laboratory, &NEWS_MODES, seeds, |testbed| {
-            // 1,024 s is a multiple of all intervals: with the same phase all would decide shortly after the onset.
+            // 1,024 s is a multiple of all intervals: with the same phase all would decide shortly after the
+            // onset.
             let first_tick_s = if testbed.seed.is_multiple_of(2) { interval_s / 2 } else { interval_s };
             (testbed.interval_s, testbed.first_tick_s) = (interval_s, first_tick_s);
         })?;

@@ -127,8 +127,8 @@ impl TestbedRuns {
         ticks.map(|tick| (tick.at.as_secs_f64(), fastest_kbps(tick))).collect()
     }
 
-    /// The first seed of a mode, minute by minute: seconds, and the mean latency in seconds of the tries of these classes
-    /// that began then and completed.
+    /// The first seed of a mode, minute by minute: seconds, and the mean latency in seconds of the tries of
+    /// these classes that began then and completed.
     pub(super) fn latency_over_time(&self, mode: Mode, classes: &[usize]) -> Vec<Point> {
         let Some(outcome) = self.first(mode) else { return Vec::new() };
         let minutes = self.within(Stretch::Crowd).end / MINUTE_S;

@@ -24,8 +24,8 @@ const PACKETS: [usize; 4] = [125_000, 250_000, 500_000, 1_250_000];
 const FLOWS: u64 = 2_000;
 /// Packets that wait, which BLACK samples from.
 const QUEUE_PACKETS: usize = 250;
-/// Packets of a piece, which takes about a millisecond. The least time of several rounds for a piece is what the machine needs when
-/// nothing else runs on it; the pieces are summed.
+/// Packets of a piece, which takes about a millisecond. The least time of several rounds for a piece is what
+/// the machine needs when nothing else runs on it; the pieces are summed.
 const PIECE: usize = 25_000;
 const ROUNDS: u32 = 10;
 const SEEDS_MAX: u32 = 3;

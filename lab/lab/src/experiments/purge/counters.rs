@@ -73,8 +73,8 @@ impl Simulation for Flows {
 }
 
 impl Flows {
-    /// The flow of each arrival, by time in nanoseconds, in order; the second part of the key separates arrivals of one
-    /// moment.
+    /// The flow of each arrival, by time in nanoseconds, in order; the second part of the key separates
+    /// arrivals of one moment.
     fn arrivals(&self, rng: &mut Rng) -> BTreeMap<(u64, u32), u32> {
         let mut arrivals = BTreeMap::new();
         let mut add = |at_s: f64, flow| arrivals.insert(((at_s * 1e9) as u64, flow), flow);

@@ -82,7 +82,8 @@ pub(super) const PACKET_BYTES: u16 = 1_000;
 pub(super) const BUFFER_PACKETS: u32 = 1_250;
 /// The paper's b* of 250 KB.
 pub(super) const TARGET_PACKETS: f64 = 250.0;
-/// The price at which half of all packets is marked: with few packets a second a source reads the price best there.
+/// The price at which half of all packets is marked: with few packets a second a source reads the price best
+/// there.
 const PRICE_AIMED_AT: f64 = 693.0;
 /// The part of a run that is measured: the last 60 %.
 const MEASURED_FROM: f64 = 0.4;
@@ -149,7 +150,8 @@ pub(super) fn mean(flows: &[f64]) -> f64 {
     flows.iter().sum::<f64>() / flows.len() as f64
 }
 
-/// The price of all rules but the published one. With this gain the queue is at its target after a minute, with 100 flows and with 1000.
+/// The price of all rules but the published one. With this gain the queue is at its target after a minute,
+/// with 100 flows and with 1000.
 pub(super) fn rem() -> Rem {
     Rem {
         gamma: 0.2,
@@ -216,7 +218,8 @@ impl Plant {
         Ok(Self { network, bottleneck, routes, direct })
     }
 
-    /// Runs until `until_s`; adds what each class got in each second, and what was in the queue each time it was looked at.
+    /// Runs until `until_s`; adds what each class got in each second, and what was in the queue each time it
+    /// was looked at.
     fn run(
         &mut self,
         until_s: u64,
@@ -289,8 +292,8 @@ impl Load {
         })
     }
 
-    /// Each begins within the first second. All packets can be marked, as where every flow pays prices; UDP's repetitions count as
-    /// new packets.
+    /// Each begins within the first second. All packets can be marked, as where every flow pays prices; UDP's
+    /// repetitions count as new packets.
     fn add_sources(&self, plant: &mut Plant) -> Result<Sources, NetworkError> {
         let mut rng = Rng::new(self.seed).fork(1);
         let share_pps =

@@ -57,7 +57,8 @@ const T3_PURGE: [[f64; 2]; 5] =
 const T3_TCP: [[f64; 2]; 5] =
     [[81.291, 92.884], [14.89, 17.967], [6.5066, 8.5407], [2.7201, 4.189], [0.8641, 1.9967]];
 
-/// The published rule with a right count is another rule only where the published count is far off; two numbers of flows show it.
+/// The published rule with a right count is another rule only where the published count is far off; two
+/// numbers of flows show it.
 fn runs(laboratory: &Laboratory) -> Result<Runs, ExperimentError> {
     let loads = FLOWS.map(|flows| Load {
         policing: Policing::Repaired,

@@ -61,7 +61,8 @@ impl Simulation for Trace {
 
 const LOADS: &str = "Load of two servers, one run of each kind";
 
-/// The trace in outline: calm; a crowd for 24 documents; a tail in which three documents get half and hundreds the rest.
+/// The trace in outline: calm; a crowd for 24 documents; a tail in which three documents get half and
+/// hundreds the rest.
 fn phases() -> Vec<Phase> {
     let seconds = Duration::from_secs_f64;
     let of =
@@ -86,7 +87,8 @@ fn phases() -> Vec<Phase> {
     ]
 }
 
-/// `count` documents from `first` on get `part` of the requests, by 1/rank; the next `others` get the rest evenly.
+/// `count` documents from `first` on get `part` of the requests, by 1/rank; the next `others` get the rest
+/// evenly.
 fn popularity(first: usize, count: usize, part: f64, others: usize) -> Popularity {
     let ranks = || (1..=count).map(|rank| 1.0 / rank as f64);
     let sum: f64 = ranks().sum();

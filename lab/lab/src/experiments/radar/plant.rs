@@ -15,7 +15,8 @@ use std::time::Duration;
 pub(super) const DOCUMENTS: u32 = 507;
 pub(super) const HIGH_RPS: f64 = 300.0;
 
-/// A replica server: two processors, 360 requests a second, and 36 requests in it at most, which is the peak of 100 ms.
+/// A replica server: two processors, 360 requests a second, and 36 requests in it at most, which is the peak
+/// of 100 ms.
 pub(super) const SERVER: StationModel = StationModel {
     processors: 2,
     work: Duration::from_micros(5_556),

@@ -69,8 +69,8 @@ impl Runs {
         Row { what: what.into(), paper, ours: self.by_name.iter().filter_map(column).collect(), rule }
     }
 
-    /// The load of each server with the first seed, over time in bins of `bin_s`; one run, as a mean over seeds would hide what
-    /// each of them does.
+    /// The load of each server with the first seed, over time in bins of `bin_s`; one run, as a mean over
+    /// seeds would hide what each of them does.
     pub(super) fn lines(&self, name: &str, bin_s: f64, end_s: f64) -> Vec<(String, Vec<Point>)> {
         let runs = self.by_name.iter().find(|(known, _)| *known == name);
         let Some(outcome) = runs.and_then(|(_, outcomes)| outcomes.first()) else { return Vec::new() };

@@ -23,8 +23,8 @@ pub(crate) const TRIAL: Trial = Trial {
     judge,
 };
 
-/// The search begins there, in the paper's requests a second, and goes to 34 above: from less than what NEWS let in
-/// there, 56, to more than 2 Mb/s carry.
+/// The search begins there, in the paper's requests a second, and goes to 34 above: from less than what NEWS
+/// let in there, 56, to more than 2 Mb/s carry.
 const LOWEST_PER_S: u32 = 46;
 /// Of the best static limit's goodput.
 const AS_GOOD: f64 = 0.95;

@@ -1,4 +1,5 @@
-//! NEWS-T2 on the testbed: what the router costs, its program by the detection interval, and its programs in the kernel.
+//! NEWS-T2 on the testbed: what the router costs, its program by the detection interval, and its programs in
+//! the kernel.
 
 use super::interval::{INTERVALS_S, with_interval};
 use super::record::{PhaseCost, Record};

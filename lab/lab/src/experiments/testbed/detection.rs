@@ -5,7 +5,8 @@ use super::scene::{REPAIRED, Scene};
 
 /// Between two looks at the router.
 pub(super) const SEEN_LATE_S: f64 = 0.5;
-/// The repaired planner takes one bad interval for evidence where T is at least this, and otherwise three of four.
+/// The repaired planner takes one bad interval for evidence where T is at least this, and otherwise three of
+/// four.
 const ONE_IS_EVIDENCE_FROM_S: u64 = 5;
 
 /// Meaning of protection within an interval here.

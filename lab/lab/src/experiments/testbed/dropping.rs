@@ -36,8 +36,8 @@ const WORK_MS: f64 = 5.0;
 const CAPACITY_PER_S: f64 = 1e3 / WORK_MS;
 /// §5.2.
 const LOAD: f64 = 1.6;
-/// The uncontrolled client's part of the load, and that of each of the two controlled ones: 32.6 and twice 19.4 make the
-/// paper's 71.4.
+/// The uncontrolled client's part of the load, and that of each of the two controlled ones: 32.6 and twice
+/// 19.4 make the paper's 71.4.
 const UNCONTROLLED_PART: f64 = 0.456;
 const CONTROLLED_PART: f64 = (1.0 - UNCONTROLLED_PART) / 2.0;
 /// §5.2: the drop begins; the paper gives no end, which is taken as half.
@@ -98,7 +98,8 @@ fn scene(spread: Spread) -> Scene {
     }
 }
 
-/// In the even scene all that the figures have; in the other, of which the paper says less, nothing and everything.
+/// In the even scene all that the figures have; in the other, of which the paper says less, nothing and
+/// everything.
 const IN_EVEN: [Protection; 3] = [NONE, DROPPING, DROPPING_HALF];
 const IN_BURSTY: [Protection; 2] = [NONE, DROPPING];
 
@@ -352,8 +353,8 @@ mod tests {
     use super::*;
     use crate::experiments::Verdict;
 
-    /// The figure's finding: the uncontrolled client's response times fall far, and the controlled clients' change to
-    /// `controlled_s`.
+    /// The figure's finding: the uncontrolled client's response times fall far, and the controlled clients'
+    /// change to `controlled_s`.
     fn finding(controlled_s: f64) -> Finding {
         let people = |mean_s, completed| People {
             unique_offered: 1_000,

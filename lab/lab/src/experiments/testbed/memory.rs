@@ -21,8 +21,8 @@ pub(super) const TRIAL: Trial = Trial {
     judge,
 };
 
-/// Half of the pages fit into the memory; the disk gives what 70 requests/s of the paper's need, if half of them find
-/// their page in memory.
+/// Half of the pages fit into the memory; the disk gives what 70 requests/s of the paper's need, if half of
+/// them find their page in memory.
 const SERVER: Server = Server::PagesShortOfMemory {
     memory_bytes: 24 << 20,
     page_bytes: 8 << 10,

@@ -1,8 +1,9 @@
 //! The papers' testbeds on real Linux: what is built and who comes, and how what was measured is judged.
 //!
-//! Pure. A [`Trial`] is a figure: a list of [`Run`]s, and a function that makes a [`Finding`](crate::experiments::Finding) of their
-//! [`Record`]s, by conditions that are fixed here. `flashweir reproduce --testbed` makes the networks, carries the runs
-//! out and hands the records in. Figures share runs; each is made once.
+//! Pure. A [`Trial`] is a figure: a list of [`Run`]s, and a function that makes a
+//! [`Finding`](crate::experiments::Finding) of their [`Record`]s, by conditions that are fixed here.
+//! `flashweir reproduce --testbed` makes the networks, carries the runs out and hands the records in. Figures
+//! share runs; each is made once.
 //!
 //! One scale for all of NEWS ([`scale`]): five times the paper's rates, a sixteenth of its times.
 

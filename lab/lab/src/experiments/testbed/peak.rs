@@ -1,18 +1,18 @@
 //! Position of the peak of a unimodal function, from few of its values: the search by Fibonacci's numbers (J.
 //! Kiefer, Sequential minimax search for a maximum, 1953).
 //!
-//! The function is looked at twice inside a stretch of whole numbers. The part beyond the lower of both cannot have the
-//! peak; the rest, five eighths of the stretch, has the higher one at one of its two inner points. So each further
-//! value shortens the stretch by three eighths. Noise may lead it astray by as much as it flattens the peak, so that the
-//! value it finds is nearly the best even then.
+//! The function is looked at twice inside a stretch of whole numbers. The part beyond the lower of both
+//! cannot have the peak; the rest, five eighths of the stretch, has the higher one at one of its two inner
+//! points. So each further value shortens the stretch by three eighths. Noise may lead it astray by as much
+//! as it flattens the peak, so that the value it finds is nearly the best even then.
 
 /// Lengths of the stretch: 34 at first, 8 before the last comparison, so five values.
 const LENGTHS: [u32; 6] = [34, 21, 13, 8, 5, 3];
 /// Whole numbers beyond the lowest that are searched.
 pub(super) const LENGTH: u32 = LENGTHS[0];
 
-/// The numbers that are looked at in a search from `lowest` on, in their order. While some have no value the search cannot
-/// go on, and these are the last; otherwise it is over. At most five.
+/// The numbers that are looked at in a search from `lowest` on, in their order. While some have no value the
+/// search cannot go on, and these are the last; otherwise it is over. At most five.
 pub(super) fn looked_at(lowest: u32, value: impl Fn(u32) -> Option<f64>) -> Vec<u32> {
     let mut begin = lowest;
     let mut numbers = Vec::new();
@@ -28,8 +28,8 @@ pub(super) fn looked_at(lowest: u32, value: impl Fn(u32) -> Option<f64>) -> Vec<
     numbers
 }
 
-/// As [`looked_at`], and then beyond the edge: while the best number is the lowest or the highest of all, one further out,
-/// each step twice as far as the one before. At most [`BEYOND_MAX`] more; never zero.
+/// As [`looked_at`], and then beyond the edge: while the best number is the lowest or the highest of all, one
+/// further out, each step twice as far as the one before. At most [`BEYOND_MAX`] more; never zero.
 pub(super) fn looked_at_and_beyond(lowest: u32, value: impl Fn(u32) -> Option<f64>) -> Vec<u32> {
     let mut numbers = looked_at(lowest, &value);
     for step in (0..BEYOND_MAX).map(|number| STEP_BEYOND << number) {

@@ -12,8 +12,8 @@ pub struct Record {
     pub fastest: Vec<Fastest>,
     /// Decisions of the protection, each change.
     pub decisions: Vec<Decision>,
-    /// People by what they are: `crowd`, a second client of its server, and those beside it, before, while the crowd is
-    /// found, and after.
+    /// People by what they are: `crowd`, a second client of its server, and those beside it, before, while
+    /// the crowd is found, and after.
     pub people: BTreeMap<String, People>,
     /// Cost of the router, where there was one.
     pub router: Option<RouterCost>,
@@ -145,7 +145,8 @@ impl Record {
         Some(first.at_s - onset_s)
     }
 
-    /// Seconds from `onset_s` to the first second from it on in which the bottleneck lost more than a twentieth.
+    /// Seconds from `onset_s` to the first second from it on in which the bottleneck lost more than a
+    /// twentieth.
     pub(super) fn lossy_after_s(&self, onset_s: u64) -> Option<f64> {
         let from_onset = self.seconds.iter().skip(onset_s as usize);
         let lossy = |second: &Second| second.dropped * 20 > second.dropped + second.sent;

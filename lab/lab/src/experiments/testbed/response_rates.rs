@@ -13,9 +13,9 @@ const RESPONSES: usize = 65_536;
 /// As NEWS: the fastest tenth.
 const FASTEST: f64 = 0.1;
 
-/// Follows every response by its rate from the end of the handshake on (time sliding window, its first second corrected),
-/// and reports the fastest tenth reading by reading. Its input are IPv4 packets from servers to clients; all else is passed over. O(1) a
-/// packet; some 80 bytes for each response of a reading.
+/// Follows every response by its rate from the end of the handshake on (time sliding window, its first second
+/// corrected), and reports the fastest tenth reading by reading. Its input are IPv4 packets from servers to
+/// clients; all else is passed over. O(1) a packet; some 80 bytes for each response of a reading.
 #[derive(Debug, Default)]
 pub struct ResponseRates {
     responses: HashMap<(u32, u16), Response>,
@@ -33,8 +33,8 @@ impl ResponseRates {
     pub fn see(&mut self, now: Instant, packet: &[u8]) {
         let Some(segment) = Segment::read(packet) else { return };
         if segment.flags & SYN != 0 && self.responses.len() < RESPONSES {
-            // The server's half of a handshake. From here on the client waits: for the request to arrive, for the server,
-            // and for the bytes.
+            // The server's half of a handshake. From here on the client waits: for the request to arrive, for
+            // the server, and for the bytes.
             let rate = TimeSlidingWindow::new(now, FirstWindow::Corrected { floor: FLOOR });
             self.responses.insert(segment.client, Response { rate, has_data: false, is_over: false });
         }
@@ -119,7 +119,8 @@ mod tests {
         packet
     }
 
-    /// Ten responses, one of them twice as fast: the fastest tenth is two of eleven at most, here the mean of both.
+    /// Ten responses, one of them twice as fast: the fastest tenth is two of eleven at most, here the mean of
+    /// both.
     #[test]
     fn the_fastest_tenth_is_read_and_pure_acknowledgements_are_not() {
         let mut rates = ResponseRates::default();

@@ -47,7 +47,8 @@ impl<'a> InScene<'a> {
         SeedValues::of(self.of(protection).map(|(seed, record)| (seed, value(record))))
     }
 
-    /// The mean over the rounds that have a value, for rows, charts and the search for the best; not a number where none has.
+    /// The mean over the rounds that have a value, for rows, charts and the search for the best; not a number
+    /// where none has.
     pub(super) fn mean(&self, protection: &Protection, value: impl Fn(&Record) -> Option<f64>) -> f64 {
         self.spread(protection, value).map_or(f64::NAN, |spread| spread.mean)
     }

@@ -1,9 +1,9 @@
 //! Scale of our testbed against that of NEWS (§8).
 //!
-//! A run of the paper's takes 2,000 s. Rates are multiplied and times divided, so that an interval holds as many flows
-//! as a third of the paper's and a figure takes minutes. Linux's own times cannot be scaled: SYNs are sent again after
-//! 1, 3 and 7 s, where Linux of 2003 took 3, 9, 21 and 45. So people wait for 8 s, three repeated SYNs, and not for a
-//! sixteenth of a minute.
+//! A run of the paper's takes 2,000 s. Rates are multiplied and times divided, so that an interval holds as
+//! many flows as a third of the paper's and a figure takes minutes. Linux's own times cannot be scaled: SYNs
+//! are sent again after 1, 3 and 7 s, where Linux of 2003 took 3, 9, 21 and 45. So people wait for 8 s, three
+//! repeated SYNs, and not for a sixteenth of a minute.
 
 use std::time::Duration;
 

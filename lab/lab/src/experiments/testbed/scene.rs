@@ -115,8 +115,8 @@ pub enum Protection {
         /// True if only the hot spot is limited.
         hot_spots: bool,
     },
-    /// A gate before the server that drops all new connections of the crowd and the second client while too many wait
-    /// at the server.
+    /// A gate before the server that drops all new connections of the crowd and the second client while too
+    /// many wait at the server.
     Threshold {
         /// Begins.
         discard: u64,

@@ -14,8 +14,8 @@ use crate::experiments::{Crowd, ExperimentError, Finding, SEMI_FINAL, Subject};
 pub struct Trial {
     /// Its name, what it shows, what the paper says.
     pub subject: Subject,
-    /// The runs it needs; of a search, those that are known to be needed from what there is. Once all of them are made
-    /// and it names no other, it can be judged.
+    /// The runs it needs; of a search, those that are known to be needed from what there is. Once all of them
+    /// are made and it names no other, it can be judged.
     pub runs: fn(&Scope, &Results) -> Vec<Run>,
     /// Judges them.
     pub judge: fn(&Scope, &Results) -> Result<Finding, ExperimentError>,

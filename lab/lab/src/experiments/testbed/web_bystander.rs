@@ -72,7 +72,8 @@ fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
     }
     let median = |class| ours.seeds(&none[0], people(class, |it: &People| it.median_s));
     let unanswered = |protection| ours.seeds(protection, unanswered_percent(AFTER));
-    // Readers without an answer are no longer in the median: a harm that is hidden there is seen in their number.
+    // Readers without an answer are no longer in the median: a harm that is hidden there is seen in their
+    // number.
     let harm = median(AFTER).over(&median(BEFORE)).map(|times| times / 3.0);
     let harm = harm.with(&unanswered(&none[0]).map(|percent| percent / 10.0), f64::max);
     let mut shapes = vec![Shape::new(

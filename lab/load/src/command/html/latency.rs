@@ -103,8 +103,8 @@ fn cumulative(totals: &Tally) -> Result<Figure, ReportError> {
 /// The name and colour of a line, and the values (microseconds) it is made of with how often each was seen.
 type Line<'a> = (&'static str, Hue, &'a [(u64, u64)]);
 
-/// The distributions worth a line: those with something in them, each by itself. Refusals are quick and many, and
-/// would make any server look fast if they were counted with the answers.
+/// The distributions worth a line: those with something in them, each by itself. Refusals are quick and many,
+/// and would make any server look fast if they were counted with the answers.
 fn distributions(totals: &Tally) -> Vec<Line<'_>> {
     let histograms = &totals.histograms;
     let mut lines: Vec<Line<'_>> = vec![

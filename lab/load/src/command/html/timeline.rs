@@ -84,8 +84,8 @@ impl Timeline {
         self.moments.iter().fold(chart, |chart, (label, at_s)| chart.marker(label, *at_s))
     }
 
-    /// A value for each bin, drawn at its middle; an only one is drawn from its beginning to its end, or it would
-    /// be a dot.
+    /// A value for each bin, drawn at its middle; an only one is drawn from its beginning to its end, or it
+    /// would be a dot.
     pub(super) fn points(&self, series: &[Second], value: impl Fn(&Second) -> Option<f64>) -> Vec<Point> {
         if self.is_only {
             let ends = |second| [(0.0, value(second)), (self.bin_width_s, value(second))];

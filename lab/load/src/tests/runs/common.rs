@@ -76,7 +76,8 @@ pub(crate) fn origin(work_ms: f64) -> Origin {
     start_origin(work_ms, 0.0)
 }
 
-/// An origin whose worker waits instead of working: a capacity that other processes on the machine hardly change.
+/// An origin whose worker waits instead of working: a capacity that other processes on the machine hardly
+/// change.
 pub(crate) fn waiting_origin(wait_ms: f64) -> Origin {
     start_origin(0.0, wait_ms)
 }
@@ -101,7 +102,8 @@ pub(crate) fn url(origin: &Origin, path: &str) -> String {
     format!("http://{}{path}", origin.address())
 }
 
-/// A server that reads each request's head, sends these bytes and closes. It lives as long as the test process.
+/// A server that reads each request's head, sends these bytes and closes. It lives as long as the test
+/// process.
 pub(crate) fn serve(answer: &'static [u8]) -> SocketAddr {
     serve_each(move |_| answer)
 }

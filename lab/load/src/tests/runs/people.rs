@@ -123,8 +123,8 @@ fn who_is_not_served_ends_their_session() {
     check(true, 6);
 }
 
-/// Method 1 of the thesis: however slow the server, no more requests than workers are on their way, so it is never
-/// overloaded. The same server under an open loop times people out (see `against_servers.rs`).
+/// Method 1 of the thesis: however slow the server, no more requests than workers are on their way, so it is
+/// never overloaded. The same server under an open loop times people out (see `against_servers.rs`).
 #[test]
 fn a_closed_loop_slows_down_with_its_server() {
     let origin = origin(20.0);

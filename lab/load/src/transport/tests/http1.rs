@@ -104,7 +104,8 @@ fn what_flashweir_says_reaches_the_ledger() {
     server.join();
 }
 
-/// A server that writes a large answer before it reads a large body blocks a client that does one after the other.
+/// A server that writes a large answer before it reads a large body blocks a client that does one after the
+/// other.
 #[test]
 fn sending_and_receiving_go_on_together() {
     let bytes = 8_000_000;

@@ -1,8 +1,9 @@
-//! Random early detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993), with the gentle option (Floyd, 2000).
+//! Random early detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993), with the gentle option (Floyd,
+//! 2000).
 //!
-//! The average queue `a` follows the queue with a small weight. Below the lower threshold nothing happens; up to the
-//! upper one the probability rises linearly to its maximum, and from there to one at twice the threshold.
-//! Drops are spread out: after `n` packets kept, the next is dropped with p / (1 − n·p).
+//! The average queue `a` follows the queue with a small weight. Below the lower threshold nothing happens; up
+//! to the upper one the probability rises linearly to its maximum, and from there to one at twice the
+//! threshold. Drops are spread out: after `n` packets kept, the next is dropped with p / (1 − n·p).
 
 use crate::network::NetworkError;
 use crate::network::packet::Packet;
@@ -22,7 +23,8 @@ pub struct Red {
     pub weight: f64,
     /// Size of a usual packet, bytes: gives the number that could have left while the link was idle.
     pub packet_bytes: u16,
-    /// Whether packets of senders that understand marks are marked instead of dropped (below the end of the ramp).
+    /// Whether packets of senders that understand marks are marked instead of dropped (below the end of the
+    /// ramp).
     pub marks: bool,
 }
 
@@ -60,7 +62,8 @@ pub(in crate::network) struct RedState {
     settings: Red,
     packets_per_s: f64,
     average: f64,
-    /// Packets kept since the last one dropped or marked; `None` while the average is below the lower threshold.
+    /// Packets kept since the last one dropped or marked; `None` while the average is below the lower
+    /// threshold.
     kept: Option<u32>,
 }
 
@@ -79,7 +82,8 @@ impl RedState {
         rng: &mut Rng,
     ) -> Fate {
         if let Some(since) = idle_since {
-            // The average falls as if small packets had left all the time (§4 of the paper). `libm`: same bits everywhere.
+            // The average falls as if small packets had left all the time (§4 of the paper). `libm`: same
+            // bits everywhere.
             let left = now.saturating_since(since).as_secs_f64() * self.packets_per_s;
             self.average *= libm::pow(1.0 - self.settings.weight, left);
         }

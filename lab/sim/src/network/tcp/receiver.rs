@@ -8,7 +8,8 @@ use std::ops::Range;
 pub(in crate::network) struct Receiver {
     /// The first segment that is missing.
     next: u32,
-    /// Segments beyond it, in order, not touching one another; no more than the sender's window can leave behind.
+    /// Segments beyond it, in order, not touching one another; no more than the sender's window can leave
+    /// behind.
     beyond: Vec<Range<u32>>,
     /// Number of segments in all, once the last has been seen.
     total: Option<u32>,

@@ -24,7 +24,8 @@ pub(in crate::network) struct Sender {
     recovering_until: Option<u32>,
     /// Whether a partial acknowledgement has restarted the timer in this recovery.
     partial_seen: bool,
-    /// No fast retransmit before this is acknowledged: earlier duplicates echo an earlier loss (RFC 6582 §3.2 step 1).
+    /// No fast retransmit before this is acknowledged: earlier duplicates echo an earlier loss (RFC 6582 §3.2
+    /// step 1).
     barred_until: u32,
     /// No further slowing down for marks before more than this is acknowledged: once for each window.
     slowed_until: u32,
@@ -150,14 +151,16 @@ impl Sender {
         if in_a_row >= settings.timeouts {
             return Timeout::GivenUp;
         }
-        // In recovery the threshold has been lowered for this very loss, and what looks like flight has mostly left.
+        // In recovery the threshold has been lowered for this very loss, and what looks like flight has
+        // mostly left.
         let lowers = in_a_row == 0 && self.recovering_until.is_none();
         self.window.collapse(self.next - self.oldest, lowers);
         self.round_trip.back_off();
         self.recovering_until = None;
         self.duplicates = 0;
         self.barred_until = self.sent + 1;
-        // Everything is sent again from here; what the receiver has kept makes its acknowledgements jump ahead.
+        // Everything is sent again from here; what the receiver has kept makes its acknowledgements jump
+        // ahead.
         self.next = self.oldest;
         self.send(now, settings, out);
         Timeout::Retransmitted

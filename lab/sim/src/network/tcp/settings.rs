@@ -6,8 +6,8 @@ use flashweir_core::Duration;
 /// Rule for the growth of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// Each acknowledgement counts once, however much it covers (RFC 5681 §3.1): with delayed acknowledgements the
-    /// window grows by half a segment for each round trip.
+    /// Each acknowledgement counts once, however much it covers (RFC 5681 §3.1): with delayed
+    /// acknowledgements the window grows by half a segment for each round trip.
     Acknowledgements,
     /// Each acknowledged segment counts (appropriate byte counting, RFC 3465; what Linux does).
     Segments,
@@ -18,8 +18,8 @@ pub enum Counting {
 pub enum TimeoutFloor {
     /// The whole timeout (RFC 6298 §2.4).
     Timeout,
-    /// Its margin over the smoothed round trip, as in Linux: acknowledgements delayed by less than the floor then never
-    /// cause a timeout, however steady the round trip was.
+    /// Its margin over the smoothed round trip, as in Linux: acknowledgements delayed by less than the floor
+    /// then never cause a timeout, however steady the round trip was.
     Margin,
 }
 
@@ -28,7 +28,8 @@ pub enum TimeoutFloor {
 pub enum Recovery {
     /// The first only: after many losses in one window the timer soon goes off, and everything is sent again.
     Impatient,
-    /// Every one: one loss is repaired in each round trip, however many there are. Linux does this without SACK.
+    /// Every one: one loss is repaired in each round trip, however many there are. Linux does this without
+    /// SACK.
     SlowButSteady,
 }
 
@@ -57,8 +58,8 @@ pub struct TcpSettings {
     pub timeout_max: Duration,
     /// Timeouts in a row, of one segment, after which the flow is given up; Linux: 15.
     pub timeouts: u32,
-    /// How long an acknowledgement of a single segment may wait for a second (RFC 1122 §4.2.3.2: below 500 ms).
-    /// None: every segment is acknowledged at once.
+    /// How long an acknowledgement of a single segment may wait for a second (RFC 1122 §4.2.3.2: below 500
+    /// ms). None: every segment is acknowledged at once.
     pub acknowledgement_delay: Option<Duration>,
     /// Rule for the growth of the window.
     pub counting: Counting,
@@ -94,8 +95,9 @@ impl TcpSettings {
         }
     }
 
-    /// Reno with today's settings: window of 10 at the start, timeouts 200 ms above the round trip, segments counted. There
-    /// is no SACK: after many losses in one window more is sent again than a stack with SACK sends, at about its goodput.
+    /// Reno with today's settings: window of 10 at the start, timeouts 200 ms above the round trip, segments
+    /// counted. There is no SACK: after many losses in one window more is sent again than a stack with SACK
+    /// sends, at about its goodput.
     #[must_use]
     pub const fn modern() -> Self {
         Self {

@@ -2,8 +2,8 @@
 
 use flashweir_core::Instant;
 
-/// Keeps one pending event, however often the deadline moves: when the event comes before a deadline that has moved
-/// later, it is scheduled once more; when the deadline is gone, it is forgotten.
+/// Keeps one pending event, however often the deadline moves: when the event comes before a deadline that has
+/// moved later, it is scheduled once more; when the deadline is gone, it is forgotten.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::network) struct Timer {
     deadline: Instant,

@@ -51,7 +51,8 @@ impl Window {
         self.segments = (self.segments + 1).min(settings.window_receiver.max(DUPLICATES));
     }
 
-    /// A partial acknowledgement (RFC 6582 §3.2 step 3): what it covers has left, and the retransmission takes its place.
+    /// A partial acknowledgement (RFC 6582 §3.2 step 3): what it covers has left, and the retransmission
+    /// takes its place.
     pub(super) fn deflate(&mut self, acknowledged: u32) {
         self.segments = self.segments.saturating_sub(acknowledged).max(1) + 1;
     }

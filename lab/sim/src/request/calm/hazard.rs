@@ -5,10 +5,12 @@
 //! Λ(t) = Λ(t_max) + (t − t_max) / t_max                       beyond
 //! ```
 //!
-//! From n times drawn from the class's distributions of wait and work, dᵢ are equal to tᵢ and rᵢ at least as long (W. Nelson 1972, O. Aalen
-//! 1978), so Λ(b) − Λ(a) is the number of completions to expect of a request while its age goes from a to b. No request outlives t_max alone; the
-//! second line continues Λ for those that do at the origin. With it a constant time t₀ gives Λ(t) = t/t₀ from t₀ on, as an exponential one
-//! of mean m gives t/m: in both cases a request that takes s ≥ 1 times as long as alone has been expected s times when it completes.
+//! From n times drawn from the class's distributions of wait and work, dᵢ are equal to tᵢ and rᵢ at least as
+//! long (W. Nelson 1972, O. Aalen 1978), so Λ(b) − Λ(a) is the number of completions to expect of a request
+//! while its age goes from a to b. No request outlives t_max alone; the second line continues Λ for those
+//! that do at the origin. With it a constant time t₀ gives Λ(t) = t/t₀ from t₀ on, as an exponential one of
+//! mean m gives t/m: in both cases a request that takes s ≥ 1 times as long as alone has been expected s
+//! times when it completes.
 
 use flashweir_core::Duration;
 
@@ -70,7 +72,8 @@ mod tests {
         }
     }
 
-    /// Nine in ten times are short: at the short time 0.9 of a completion is expected, at the long one of each that is still there.
+    /// Nine in ten times are short: at the short time 0.9 of a completion is expected, at the long one of
+    /// each that is still there.
     #[test]
     fn two_times_give_two_steps() {
         let times = [1, 1, 1, 1, 1, 1, 1, 1, 1, 100].map(Duration::from_millis);

@@ -1,24 +1,29 @@
-//! Do no harm: no request is refused while nothing is short. The checker knows the origin, and nothing of the rule that it judges.
+//! Do no harm: no request is refused while nothing is short. The checker knows the origin, and nothing of the
+//! rule that it judges.
 //!
-//! For each class, E is the number of completions to expect at an unloaded origin of the requests in flight, and D of those that came:
+//! For each class, E is the number of completions to expect at an unloaded origin of the requests in flight,
+//! and D of those that came:
 //!
 //! ```text
 //! E = Σ over requests in flight of Λ(age at the end) − Λ(age at the start)
 //! ```
 //!
-//! with the class's true cumulative hazard Λ (Nelson–Aalen over times drawn from its distributions; beyond the longest it grows by age over that
-//! time). At an origin that takes s times as long as when it is unloaded, D/E ≈ 1/s. Each class is judged at the end of a window of [`WINDOW`]: over the window
-//! where E in it is [`EXPOSURE_LEAST`] at least, or over the shortest time up to its end, [`LOOK_BACK`] at most, in which it is. A class without as
-//! much says nothing (polls at a cold start). The window is **calm** when at least one class is judged, and |D/E − 1| ≤ [`TOLERANCE`] for each that is. It is
-//! *exposed* when E of all classes in the window itself is [`EXPOSURE_LEAST`] at least: a rule that refuses nearly all leaves itself without exposure, and is
-//! judged by what was found before.
+//! with the class's true cumulative hazard Λ (Nelson–Aalen over times drawn from its distributions; beyond
+//! the longest it grows by age over that time). At an origin that takes s times as long as when it is
+//! unloaded, D/E ≈ 1/s. Each class is judged at the end of a window of [`WINDOW`]: over the window where E in
+//! it is [`EXPOSURE_LEAST`] at least, or over the shortest time up to its end, [`LOOK_BACK`] at most, in
+//! which it is. A class without as much says nothing (polls at a cold start). The window is **calm** when at
+//! least one class is judged, and |D/E − 1| ≤ [`TOLERANCE`] for each that is. It is *exposed* when E of all
+//! classes in the window itself is [`EXPOSURE_LEAST`] at least: a rule that refuses nearly all leaves itself
+//! without exposure, and is judged by what was found before.
 //!
-//! A calm window is **broken** by each request that the sentry refuses in it, with one exception, which the simulator knows and D/E does not show: an
-//! origin **at full use**, whose processors, or workers, were busy to [`FULL_USE`] over the tenth of a second before the refusal, or over the
-//! half second. As many requests in flight as there are processors take no longer than alone, and the others have to be refused.
+//! A calm window is **broken** by each request that the sentry refuses in it, with one exception, which the
+//! simulator knows and D/E does not show: an origin **at full use**, whose processors, or workers, were busy
+//! to [`FULL_USE`] over the tenth of a second before the refusal, or over the half second. As many requests
+//! in flight as there are processors take no longer than alone, and the others have to be refused.
 //!
-//! Not judged: refusals by other stages than the sentry. Cost: for each request a search for each bin that it was in flight in; memory of 24 bytes for
-//! each bin and class.
+//! Not judged: refusals by other stages than the sentry. Cost: for each request a search for each bin that it
+//! was in flight in; memory of 24 bytes for each bin and class.
 
 mod hazard;
 mod report;
@@ -70,7 +75,8 @@ impl CalmCheck {
         }
     }
 
-    /// A request of the class, cold or not, was in flight between these moments, and completed at the second or left.
+    /// A request of the class, cold or not, was in flight between these moments, and completed at the second
+    /// or left.
     pub(super) fn ended(
         &mut self,
         (class, is_cold): (u16, bool),

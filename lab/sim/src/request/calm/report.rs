@@ -12,9 +12,11 @@ use std::ops::Range;
 pub struct CalmReport {
     /// Calm windows.
     pub calm: usize,
-    /// Of these, windows in which the sentry refused requests although the origin was not at full use, in their order.
+    /// Of these, windows in which the sentry refused requests although the origin was not at full use, in
+    /// their order.
     pub broken: Vec<BrokenWindow>,
-    /// Requests refused in any of the broken windows while the origin was not at full use, each counted once, by class.
+    /// Requests refused in any of the broken windows while the origin was not at full use, each counted once,
+    /// by class.
     pub refused: Vec<u64>,
 }
 
@@ -134,7 +136,8 @@ impl Sums {
         self.completed[bins.end] - self.completed[bins.start]
     }
 
-    /// Whether completions come as expected in the window, or in the shortest time up to its end that says so; none where no time does.
+    /// Whether completions come as expected in the window, or in the shortest time up to its end that says
+    /// so; none where no time does.
     fn is_as_expected(&self, window: Range<usize>, look_back: usize) -> Option<bool> {
         let wanted = self.expected[window.end] - EXPOSURE_LEAST;
         // The last start from which on enough is expected.
@@ -190,5 +193,6 @@ fn bins_of(time: Duration, bin: Duration) -> usize {
     (time.as_nanos() / bin.as_nanos().max(1)).max(1) as usize
 }
 
-/// Times before a refusal over which the origin's use is averaged: a request is refused at once, or after it has queued.
+/// Times before a refusal over which the origin's use is averaged: a request is refused at once, or after it
+/// has queued.
 const FULL_USE_OVER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];

@@ -1,14 +1,15 @@
 //! The clients' time limits of one class.
 //!
-//! All are equally long and begin in the order of time, so they end in that order, too: a line suffices, and one
-//! pending event for it. Most tries end long before; a heap would hold all their limits until they are over.
+//! All are equally long and begin in the order of time, so they end in that order, too: a line suffices, and
+//! one pending event for it. Most tries end long before; a heap would hold all their limits until they are
+//! over.
 
 use crate::request::slab::Id;
 use flashweir_core::Instant;
 use std::collections::VecDeque;
 
-/// Time limits of tries under way, the earliest first. Limits of tries that are over go when they are met at the front,
-/// or all at once when they are more than half.
+/// Time limits of tries under way, the earliest first. Limits of tries that are over go when they are met at
+/// the front, or all at once when they are more than half.
 #[derive(Debug, Default)]
 pub(in crate::request) struct TimeLimits {
     line: VecDeque<(Instant, Id)>,
@@ -19,8 +20,8 @@ pub(in crate::request) struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// A try begins whose limit ends at `ends_at`; `is_open` returns whether an earlier one is still under way. Returns
-    /// when an event is to be scheduled, if one is. O(1) on average.
+    /// A try begins whose limit ends at `ends_at`; `is_open` returns whether an earlier one is still under
+    /// way. Returns when an event is to be scheduled, if one is. O(1) on average.
     pub(in crate::request) fn begin(
         &mut self,
         ends_at: Instant,

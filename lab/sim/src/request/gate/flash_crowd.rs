@@ -56,7 +56,8 @@ impl FlashCrowdPlanning {
         self.options
     }
 
-    /// Whether one more answer is measured at this worker: as in the gateway, only the first few of each sweep are.
+    /// Whether one more answer is measured at this worker: as in the gateway, only the first few of each
+    /// sweep are.
     pub(super) fn measures(&mut self, now: Instant, worker: usize) -> bool {
         let sweep = &mut self.measured[worker];
         let number = now.as_nanos() / SWEEP_INTERVAL.as_nanos() as u64;

@@ -16,14 +16,14 @@ use std::sync::Arc;
 pub struct SentryPolicy {
     /// Classes and targets.
     pub policy: Arc<Policy>,
-    /// Limits set by hand, each from its moment on (in order), instead of learned ones: those of a known server, with the
-    /// same queue.
+    /// Limits set by hand, each from its moment on (in order), instead of learned ones: those of a known
+    /// server, with the same queue.
     pub known_limits: Vec<(Instant, u32)>,
-    /// Workers, each with its own gate; the limit is on all of them together. Where there are several, a notification (of
-    /// a plan, of room) takes up to 200 µs. A connection's requests go to one worker.
+    /// Workers, each with its own gate; the limit is on all of them together. Where there are several, a
+    /// notification (of a plan, of room) takes up to 200 µs. A connection's requests go to one worker.
     pub workers: usize,
-    /// Processor time of its worker that one decision takes: how busy deciding keeps the workers, by which automatic
-    /// policing goes. Deciding delays no request.
+    /// Processor time of its worker that one decision takes: how busy deciding keeps the workers, by which
+    /// automatic policing goes. Deciding delays no request.
     pub decision_time: Duration,
     /// Numbers and rules that it learns by.
     pub learning: Box<Learning>,
@@ -34,7 +34,8 @@ pub struct SentryPolicy {
 pub struct LimitTaken {
     /// When it was made.
     pub at: Instant,
-    /// The plan with its explanation; without the costs of requests, as a table for each plan would fill the memory.
+    /// The plan with its explanation; without the costs of requests, as a table for each plan would fill the
+    /// memory.
     pub plan: Plan,
 }
 
@@ -207,8 +208,8 @@ impl SentryPlanning {
             // Others let people wait although there is room.
             return Ok(());
         }
-        // Below the least of all limits there is room for every queued request, but for clients over their share; so a worker
-        // has to be about to look.
+        // Below the least of all limits there is room for every queued request, but for clients over their
+        // share; so a worker has to be about to look.
         let waiting = waiting - self.witness.over_share();
         let least = self.plan.classes.iter().map(|class| class.limit).min().unwrap_or(0).min(self.plan.limit);
         if in_flight < u64::from(least) && waiting > 0 && !is_looked_after {

@@ -95,7 +95,8 @@ impl GateStage {
         }
     }
 
-    /// The keys that the gateway's classifier would make of a request's head; none where no policy looks at them.
+    /// The keys that the gateway's classifier would make of a request's head; none where no policy looks at
+    /// them.
     pub(in crate::request) fn classify(&self, class: u16, host: u32, person: u64, document: u32) -> Asked {
         // Persons are numbered within their class.
         let connection_key = mix((u64::from(class) << 48) ^ person);
@@ -232,8 +233,8 @@ impl GateStage {
         }
     }
 
-    /// A worker that is to be called, and when: because a queue timeout expires or a batch round is due there, or because it
-    /// was notified of a plan or of room. To be asked until there is none.
+    /// A worker that is to be called, and when: because a queue timeout expires or a batch round is due
+    /// there, or because it was notified of a plan or of room. To be asked until there is none.
     pub(in crate::request) fn next_call(&mut self, now: Instant) -> Option<(Instant, u16)> {
         let mut workers = self.workers.iter_mut().zip(0..);
         workers.find_map(|(worker, index)| Some((worker.next_call(now)?, index)))
@@ -379,8 +380,8 @@ impl GateStage {
         sentry.check(&counts, waiting, is_looked_after)
     }
 
-    /// Offered are the admitted, the refused, each by one stage, those who left and those who wait; and what is in the
-    /// gateway is what all of them hold.
+    /// Offered are the admitted, the refused, each by one stage, those who left and those who wait; and what
+    /// is in the gateway is what all of them hold.
     fn check_conservation(&self) -> Result<(), String> {
         let mut in_gateway = 0;
         for (index, worker) in self.workers.iter().enumerate() {

@@ -61,7 +61,8 @@ impl Witness {
         }
     }
 
-    /// A request arrived at a worker, and this became of it. `class_of` names the class of another that had to go for it.
+    /// A request arrived at a worker, and this became of it. `class_of` names the class of another that had
+    /// to go for it.
     pub(super) fn arrived(
         &mut self,
         worker: usize,
@@ -95,8 +96,8 @@ impl Witness {
         self.seen[class].held += 1;
     }
 
-    /// A request is admitted. Queued requests go by importance within a worker; an arriving one overtakes none that is at
-    /// least as important, in the queue of any worker.
+    /// A request is admitted. Queued requests go by importance within a worker; an arriving one overtakes
+    /// none that is at least as important, in the queue of any worker.
     pub(super) fn admitted(&mut self, worker: usize, class: usize, how: How) {
         self.seen[class].admitted += 1;
         if let How::AfterWaiting(who) = how {

@@ -100,7 +100,8 @@ impl Worker {
     }
 }
 
-/// Maximum number of calls at one moment that may have a reason: a notification, an expired queue timeout, a batch round.
+/// Maximum number of calls at one moment that may have a reason: a notification, an expired queue timeout, a
+/// batch round.
 const CALLS_AT_ONCE_MOST: u32 = 1_000;
 /// Maximum delay of a notification: a busy worker first finishes its current work.
 const CROSSING_MOST_NANOS: u64 = 200_000;

@@ -118,7 +118,8 @@ impl Built {
             let server = self.node(path.server).map_err(at(key()))?;
             let clients_at = self.node(described.clients[path.clients].at).map_err(at(key()))?;
             if clients_at != server {
-                // Reports a missing route by nodes of the description; the clients' own routes only begin one link earlier.
+                // Reports a missing route by nodes of the description; the clients' own routes only begin one
+                // link earlier.
                 self.network.add_route(clients_at, server).map_err(at(key()))?;
             }
             let clients = groups[path.clients].iter();
@@ -173,7 +174,8 @@ impl Built {
 }
 
 impl Path {
-    /// The route of a person's packets: people of one class keep their clients when other parts of a scenario change.
+    /// The route of a person's packets: people of one class keep their clients when other parts of a scenario
+    /// change.
     pub(super) fn route_of(&self, person: u64) -> RouteId {
         self.routes[self.seats.fork(person).below(self.routes.len() as u64) as usize]
     }

@@ -15,9 +15,9 @@ pub enum NetworkModel {
 
 /// Links with buffers between clients, routers and servers, and who sends over them.
 ///
-/// Each try is its own connection: a SYN, the request, the answer, by TCP. Gate and server of all classes are one; a
-/// class's node says where it is reached. Nodes are numbers from 0 on; each client is a further node with its own access
-/// link, and needs no number here. Packets take the way with the fewest links.
+/// Each try is its own connection: a SYN, the request, the answer, by TCP. Gate and server of all classes are
+/// one; a class's node says where it is reached. Nodes are numbers from 0 on; each client is a further node
+/// with its own access link, and needs no number here. Packets take the way with the fewest links.
 ///
 /// TCP ends at the gate, which is next to the server, as at the level of delays:
 ///
@@ -31,8 +31,8 @@ pub enum NetworkModel {
 ///   from the first one sent to that are the transfer rate that the gate's planner learns from.
 /// - While the link is cut, every link loses what is offered to it, and TCP sends it again.
 ///
-/// Memory: about 800 bytes for each connection that exists and 40 for each packet. A try for a small document is 30 to
-/// 100 events of 0.1 to 0.5 µs.
+/// Memory: about 800 bytes for each connection that exists and 40 for each packet. A try for a small document
+/// is 30 to 100 events of 0.1 to 0.5 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PacketNetwork {
     /// Number of nodes, clients not counted.
@@ -71,7 +71,8 @@ pub struct ClientGroup {
     pub count: u32,
     /// Slowest and fastest access link, bits per second: log-uniform between.
     pub access_bits_per_s: (u64, u64),
-    /// Shortest and longest one-way delay of access links: log-uniform between, drawn independently of the rate.
+    /// Shortest and longest one-way delay of access links: log-uniform between, drawn independently of the
+    /// rate.
     pub access_delay: (Duration, Duration),
     /// Room before each access link, packets.
     pub access_buffer_packets: u32,
@@ -90,15 +91,16 @@ pub struct ClassPath {
     pub request_bytes: u64,
 }
 
-/// A router at the second end of a wire, where requests arrive and responses leave; it sees what passes that wire.
+/// A router at the second end of a wire, where requests arrive and responses leave; it sees what passes that
+/// wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterPlace {
     /// Which wire.
     pub wire: usize,
     /// Settings of the decisions on new connections, one each interval of 1 s to an hour.
     pub settings: RouterSettings,
-    /// When the first decision is; above zero and at most one interval. Which part of it a crowd meets makes a
-    /// difference.
+    /// When the first decision is; above zero and at most one interval. Which part of it a crowd meets makes
+    /// a difference.
     pub first_tick: Duration,
     /// For each class of the scenario, in its order, whether it is limited and measured. The classes' hosts
     /// distinguish hot spots.

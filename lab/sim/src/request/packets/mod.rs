@@ -1,5 +1,5 @@
-//! The packet level under people, gate and server: each try is a TCP connection through links with buffers. The
-//! consequences for people and gate are with [`PacketNetwork`].
+//! The packet level under people, gate and server: each try is a TCP connection through links with buffers.
+//! The consequences for people and gate are with [`PacketNetwork`].
 
 mod build;
 mod check;

@@ -82,8 +82,8 @@ pub struct DatagramBin {
     pub delivered: u64,
 }
 
-/// Ends of the connections of people's tries within one bin, whenever they began. Connections that clients gave up are with the
-/// classes.
+/// Ends of the connections of people's tries within one bin, whenever they began. Connections that clients
+/// gave up are with the classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionBin {
     /// With an answer of any kind, which the client has.

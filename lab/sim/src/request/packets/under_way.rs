@@ -15,8 +15,9 @@ use crate::router::{GateCounts, Router, Tick};
 use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
 use flashweir_core::{Duration, Instant, Rng};
 
-/// Bytes of a refusal: a status line, a few fields and a sentence are 420; the rest is what a link carries beside them for a connection
-/// that is opened for one refusal and that the model leaves out (Ethernet, timestamps, separate acknowledgements).
+/// Bytes of a refusal: a status line, a few fields and a sentence are 420; the rest is what a link carries
+/// beside them for a connection that is opened for one refusal and that the model leaves out (Ethernet,
+/// timestamps, separate acknowledgements).
 pub(in crate::request) const REFUSAL_BYTES: u64 = 600;
 /// A request for a long transfer, bytes.
 const TRANSFER_REQUEST_BYTES: u64 = 300;
@@ -193,7 +194,8 @@ impl Packets {
         self.router.as_ref().map(|router| router.next_tick_at)
     }
 
-    /// The end of the router's interval; `lost_feedback` of its samples get lost. The ceiling of its plan, if it has one.
+    /// The end of the router's interval; `lost_feedback` of its samples get lost. The ceiling of its plan, if
+    /// it has one.
     pub(in crate::request) fn tick(
         &mut self,
         now: Instant,
@@ -301,8 +303,8 @@ impl Packets {
     }
 }
 
-/// Transfer rate of a response as the gateway would measure it: from the first byte sent to the last acknowledged, of
-/// responses beyond the first window, unless the transfer was too short to measure.
+/// Transfer rate of a response as the gateway would measure it: from the first byte sent to the last
+/// acknowledged, of responses beyond the first window, unless the transfer was too short to measure.
 pub(in crate::request) fn rate_bytes_per_s(
     record: &FlowRecord,
     bytes: u64,
@@ -313,7 +315,8 @@ pub(in crate::request) fn rate_bytes_per_s(
     (is_large && transfer >= RATE_DURATION_MIN).then(|| (bytes as f64 / transfer.as_secs_f64()) as f32)
 }
 
-/// Tries are numbered by where they are kept, in the lower half of the token; transfers have numbers beyond those places.
+/// Tries are numbered by where they are kept, in the lower half of the token; transfers have numbers beyond
+/// those places.
 fn is_transfer(token: u64) -> bool {
     token & u64::from(u32::MAX) >= SIM_PEOPLE as u64
 }

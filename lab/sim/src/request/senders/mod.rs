@@ -1,4 +1,5 @@
-//! Senders before an overloaded node: gapping here, ladder and sentry there, feedback between them that gets lost and comes late.
+//! Senders before an overloaded node: gapping here, ladder and sentry there, feedback between them that gets
+//! lost and comes late.
 //!
 //! ```text
 //! arrivals ─► sender: gapping ─► (delay) ─► node: ladder ─► sentry ─► server
@@ -6,13 +7,14 @@
 //!                 └──── feedback (delay, loss, reordering) ◄┘
 //! ```
 //!
-//! Both ends are those that a shell would run: [`gapping::Target`], [`flashweir_feedback::Intake`] and the field's own bytes at a sender;
-//! [`flashweir_feedback::Advertiser`], [`ladder::LadderPlanner`], [`ladder::LadderGate`] and the gateway's pipeline with its sentry at
-//! the node. The paper's clients, its network interface that drops connections, and its messages for on and off are there to compare:
-//! see [`Obedience::Stretches`], [`LadderModel::Published`] and [`Transport::Edges`].
+//! Both ends are those that a shell would run: [`gapping::Target`], [`flashweir_feedback::Intake`] and the
+//! field's own bytes at a sender; [`flashweir_feedback::Advertiser`], [`ladder::LadderPlanner`],
+//! [`ladder::LadderGate`] and the gateway's pipeline with its sentry at the node. The paper's clients, its
+//! network interface that drops connections, and its messages for on and off are there to compare: see
+//! [`Obedience::Stretches`], [`LadderModel::Published`] and [`Transport::Edges`].
 //!
-//! A *user request* needs one or more calls to the node, one after the other, and is completed when all of them are. Pure: a run is a
-//! function of its scenario and its seed.
+//! A *user request* needs one or more calls to the node, one after the other, and is completed when all of
+//! them are. Pure: a run is a function of its scenario and its seed.
 //!
 //! [`gapping::Target`]: flashweir_admission::gapping::Target
 //! [`ladder::LadderPlanner`]: flashweir_admission::ladder::LadderPlanner

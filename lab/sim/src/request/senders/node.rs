@@ -99,7 +99,8 @@ impl Node {
         }
     }
 
-    /// A call arrives. `rank` is that of the user request, `urgency` the rank by which the ladder treats this call.
+    /// A call arrives. `rank` is that of the user request, `urgency` the rank by which the ladder treats this
+    /// call.
     pub(super) fn judge(&mut self, now: Instant, sender: u64, weight: u32, rank: u8, urgency: u8) -> Judged {
         self.arrived[usize::from(rank)] += 1;
         let judged = self.advertiser.hear(now, sender, weight, rank);

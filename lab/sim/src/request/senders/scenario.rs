@@ -48,9 +48,11 @@ pub struct SenderModel {
     pub calls: u32,
     /// Reaction to feedback.
     pub obedience: Obedience,
-    /// The part of its connections that the node's network interface drops while the ladder discards; only with published ladders.
+    /// The part of its connections that the node's network interface drops while the ladder discards; only
+    /// with published ladders.
     pub dropped_share: f64,
-    /// How often a dropped connection is tried again, after 1.5 s at first and twice as long each time (§4.2).
+    /// How often a dropped connection is tried again, after 1.5 s at first and twice as long each time
+    /// (§4.2).
     pub connection_retries: u32,
 }
 
@@ -61,8 +63,8 @@ pub enum Obedience {
     Ignores,
     /// Gapping. Calls of user requests that have begun go on and are charged to those that have not.
     Gaps(Settings),
-    /// The paper's clients (§5.3): while throttled, the time to the next request of the trace grows by the gap of the severity. No
-    /// request is refused; fewer are made.
+    /// The paper's clients (§5.3): while throttled, the time to the next request of the trace grows by the
+    /// gap of the severity. No request is refused; fewer are made.
     Stretches([Duration; SEVERITIES]),
 }
 
@@ -91,7 +93,8 @@ pub enum LadderModel {
         /// Between two readings of the queue length.
         poll: Duration,
     },
-    /// That of the sentry's plan, with an advertised rate; without a sentry it knows nothing and asks for nothing.
+    /// That of the sentry's plan, with an advertised rate; without a sentry it knows nothing and asks for
+    /// nothing.
     Derived,
 }
 

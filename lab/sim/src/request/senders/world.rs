@@ -297,7 +297,8 @@ impl<'a> World<'a> {
         }
         self.node.bin_mut(now).into_iter().for_each(|bin| bin.calls += 1);
         self.outcome_of(sender, begun).into_iter().for_each(|outcome| outcome.calls += 1);
-        // Only a sender that charges them to its rate may have its continued calls treated as the most important.
+        // Only a sender that charges them to its rate may have its continued calls treated as the most
+        // important.
         let is_continued = calls_done > 0 && matches!(model.obedience, Obedience::Gaps(_));
         let urgency = if is_continued { 0 } else { rank };
         if self.node.judge(now, sender.into(), model.weight, rank, urgency) == Judged::Discard {

@@ -1,4 +1,5 @@
-//! Requests in service that wait for something elsewhere: they keep their worker, if there are workers, and use no processor.
+//! Requests in service that wait for something elsewhere: they keep their worker, if there are workers, and
+//! use no processor.
 
 use super::{Accepted, Turn};
 use flashweir_core::Instant;

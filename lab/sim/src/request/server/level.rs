@@ -2,7 +2,8 @@
 
 use flashweir_core::Duration;
 
-/// One stretch of the run: integrals over time, which divided by the stretch's length are means, and what was done in it.
+/// One stretch of the run: integrals over time, which divided by the stretch's length are means, and what was
+/// done in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     /// Requests waiting for a worker, times nanoseconds.

@@ -1,10 +1,11 @@
 //! One server: who is in service, who waits, and when the next one is done.
 //!
-//! All requests that are being worked on progress at the same speed, so one clock of *progress* shows when each is
-//! done: at the progress it began with plus its work. That clock runs at the speed of one request: full while there
-//! are processors enough, a share of them under processor sharing, slower under a fault or when memory is short, and
-//! it stands while the processors are busy with refusals. A request may first wait for something elsewhere, in service but without a
-//! processor. Cost: O(log n) for a request that begins or ends, however often the speed changes in between.
+//! All requests that are being worked on progress at the same speed, so one clock of *progress* shows when
+//! each is done: at the progress it began with plus its work. That clock runs at the speed of one request:
+//! full while there are processors enough, a share of them under processor sharing, slower under a fault or
+//! when memory is short, and it stands while the processors are busy with refusals. A request may first wait
+//! for something elsewhere, in service but without a processor. Cost: O(log n) for a request that begins or
+//! ends, however often the speed changes in between.
 
 mod blocked;
 mod level;
@@ -125,7 +126,8 @@ impl Server {
         self.offer_after(now, request, Duration::ZERO, work)
     }
 
-    /// A request comes that, once in service, first waits for `blocked` without a processor and then needs `work`.
+    /// A request comes that, once in service, first waits for `blocked` without a processor and then needs
+    /// `work`.
     pub(super) fn offer_after(
         &mut self,
         now: Instant,
@@ -165,8 +167,8 @@ impl Server {
         Some(request)
     }
 
-    /// When [`finish_next`](Self::finish_next) is to be called next if nothing else happens: a request is done or has
-    /// waited; `None` while the server is empty.
+    /// When [`finish_next`](Self::finish_next) is to be called next if nothing else happens: a request is
+    /// done or has waited; `None` while the server is empty.
     pub(super) fn next_done_at(&mut self) -> Option<Instant> {
         let wakes_at = self.blocked.next_end();
         self.next_end_of_work().into_iter().chain(wakes_at).min()
@@ -235,7 +237,8 @@ impl Server {
         self.follow_speed();
     }
 
-    /// Changes the number of processors from now on; only under processor sharing, where no request has to stop for it.
+    /// Changes the number of processors from now on; only under processor sharing, where no request has to
+    /// stop for it.
     pub(super) fn change_processors(&mut self, now: Instant, processors: NonZeroU32) {
         self.advance(now);
         self.model.processors = processors;
@@ -328,8 +331,9 @@ impl Server {
         }
     }
 
-    /// Position of this turn in the queue. Requests that leave have mostly waited longest, and while none was taken out of
-    /// the middle, positions follow turns: the search is seldom needed, and touches memory all over the queue.
+    /// Position of this turn in the queue. Requests that leave have mostly waited longest, and while none was
+    /// taken out of the middle, positions follow turns: the search is seldom needed, and touches memory all
+    /// over the queue.
     fn place_in_line(&self, turn: Turn) -> Option<usize> {
         let ahead = turn.0.checked_sub(self.waiting.front()?.accepted.turn.0)?;
         let likely = usize::try_from(ahead).unwrap_or(usize::MAX).min(self.waiting.len() - 1);
@@ -428,7 +432,8 @@ impl Server {
         self.model.workers.map_or(usize::MAX, |workers| workers.get() as usize)
     }
 
-    /// Maximum number in service at once; under first come, first served a blocked request keeps the others from its processor.
+    /// Maximum number in service at once; under first come, first served a blocked request keeps the others
+    /// from its processor.
     fn capacity(&self) -> usize {
         match self.model.discipline {
             Discipline::Shared => self.workers(),

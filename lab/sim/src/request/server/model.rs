@@ -5,7 +5,8 @@ use flashweir_core::Duration;
 use flashweir_core::limits::SIM_PROCESSORS;
 use std::num::NonZeroU32;
 
-/// A server: processors, workers that hold requests, a queue before them, and the handling of requests that find it full.
+/// A server: processors, workers that hold requests, a queue before them, and the handling of requests that
+/// find it full.
 ///
 /// ```
 /// use flashweir_core::Duration;
@@ -29,8 +30,9 @@ pub struct ServerModel {
     pub overflow: Overflow,
     /// Memory that requests in service take, where it can run short.
     pub memory: Option<Memory>,
-    /// How much each further request in service slows every one down (locks, caches): with n of them, work takes
-    /// 1 + contention · (n − 1) times as long, so that throughput falls where n exceeds the processors. 0: not at all.
+    /// How much each further request in service slows every one down (locks, caches): with n of them, work
+    /// takes 1 + contention · (n − 1) times as long, so that throughput falls where n exceeds the processors.
+    /// 0: not at all.
     pub contention: f64,
     /// Handling of a request whose client has gone.
     pub departed: Departed,
@@ -60,8 +62,8 @@ pub enum Overflow {
     Reset,
 }
 
-/// Memory that runs short: beyond it, part of what requests touch must be fetched from a slow disk, so that they
-/// take 1 + penalty · (1 − memory/resident) times as long.
+/// Memory that runs short: beyond it, part of what requests touch must be fetched from a slow disk, so that
+/// they take 1 + penalty · (1 − memory/resident) times as long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     /// Memory of the machine, bytes.
@@ -102,8 +104,8 @@ impl ServerModel {
         }
     }
 
-    /// First come, first served by `workers`, of whom as many make progress as there are processors; the queue has
-    /// no bound.
+    /// First come, first served by `workers`, of whom as many make progress as there are processors; the
+    /// queue has no bound.
     ///
     /// # Panics
     /// Without processors or workers.

@@ -1,8 +1,8 @@
 //! Work and progress in whole numbers, so that no event time ever depends on how floats are rounded.
 //!
-//! Work is counted in 2⁻¹² ns of processor time, speeds in 2⁻³² (1 is a processor to oneself). Progress within a
-//! stretch of time is rounded down to a unit, the moment at which something is done up to a nanosecond: an event at that
-//! moment finds it done.
+//! Work is counted in 2⁻¹² ns of processor time, speeds in 2⁻³² (1 is a processor to oneself). Progress
+//! within a stretch of time is rounded down to a unit, the moment at which something is done up to a
+//! nanosecond: an event at that moment finds it done.
 
 use flashweir_core::Duration;
 

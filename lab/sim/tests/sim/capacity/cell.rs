@@ -1,5 +1,5 @@
-//! One cell of the capacity matrix: an origin, a crowd and what changes; runs of the sentry in it, and of an oracle that knows the
-//! origin and has the same queue.
+//! One cell of the capacity matrix: an origin, a crowd and what changes; runs of the sentry in it, and of an
+//! oracle that knows the origin and has the same queue.
 
 use flashweir_admission::sentry::{self, Learning};
 use flashweir_core::{Duration, Instant};
@@ -38,7 +38,8 @@ pub(crate) enum Spread {
     Exponential,
     /// 90 % at 0.2, 10 % at 8.2 of the mean.
     Heavy,
-    /// Nine in ten requests go to a page that takes half the mean, one to a page that takes 5.5 times as long.
+    /// Nine in ten requests go to a page that takes half the mean, one to a page that takes 5.5 times as
+    /// long.
     ByPage,
 }
 
@@ -100,8 +101,8 @@ impl Cell {
         f64::from(self.cores) / self.work_s() / (1.0 + contention * f64::from(self.cores - 1))
     }
 
-    /// When the crowd begins and how long it stays, seconds: long enough to see something of slow origins, short enough
-    /// not to take all day for fast ones.
+    /// When the crowd begins and how long it stays, seconds: long enough to see something of slow origins,
+    /// short enough not to take all day for fast ones.
     pub(crate) fn crowd_s(&self) -> (f64, f64) {
         let offered_rps = self.capacity_rps() * self.load;
         let length_s = (1.5e6 / offered_rps).clamp(9.0, 30.0);
@@ -232,9 +233,9 @@ impl Cell {
         run(&self.scenario(Vec::new(), seed, learning)).expect("a run")
     }
 
-    /// An oracle that knows the origin, one run for each seed: of several limits relative to the cores there are at each moment, the one that
-    /// is best in all of them together. The best of each run would be the luckiest one: where work is uneven, limits that do the same
-    /// differ by a tenth in a run.
+    /// An oracle that knows the origin, one run for each seed: of several limits relative to the cores there
+    /// are at each moment, the one that is best in all of them together. The best of each run would be the
+    /// luckiest one: where work is uneven, limits that do the same differ by a tenth in a run.
     pub(crate) fn known(&self, seeds: &[u64]) -> Vec<Outcome> {
         let mut limits: Vec<Vec<(Instant, u32)>> = Vec::new();
         for factor in [1.0, 1.25, 1.6, 2.5] {

@@ -1,7 +1,9 @@
-//! One cell of the mixtures: an origin whose requests differ by far in the time they take, a load, and runs in it behind the sentry or a fixed limit.
+//! One cell of the mixtures: an origin whose requests differ by far in the time they take, a load, and runs
+//! in it behind the sentry or a fixed limit.
 //!
-//! Pages are exponential work. A slow request takes `ratio` times as long alone: a constant wait first, for the part `waits` of it, and exponential
-//! work for the rest. Where there are polls, each waits 20 s and does nothing.
+//! Pages are exponential work. A slow request takes `ratio` times as long alone: a constant wait first, for
+//! the part `waits` of it, and exponential work for the rest. Where there are polls, each waits 20 s and does
+//! nothing.
 
 use super::cell::{BIN_MS, at, bin};
 use flashweir_admission::sentry::{self, Learning};
@@ -42,7 +44,8 @@ pub(crate) struct Mixture {
 pub(crate) enum Origin {
     /// Among all requests that do not wait.
     Shared,
-    /// Among those of [`WORKERS`] workers that do not wait; one that waits keeps its worker, and the rest queue before them.
+    /// Among those of [`WORKERS`] workers that do not wait; one that waits keeps its worker, and the rest
+    /// queue before them.
     Pool,
 }
 
@@ -117,7 +120,8 @@ impl Mixture {
         cells
     }
 
-    /// No request works for more than five seconds (that is a batch job) or takes more than a minute, and a run has slow requests that end.
+    /// No request works for more than five seconds (that is a batch job) or takes more than a minute, and a
+    /// run has slow requests that end.
     pub(crate) fn makes_sense(&self) -> bool {
         let slow_rps = self.slow * QUIET_LOAD * self.capacity_rps();
         self.slow_work_s() <= 5.0 && self.slow_s() <= 60.0 && slow_rps * self.length_s() >= 4.0
@@ -161,7 +165,8 @@ impl Mixture {
         }
     }
 
-    /// Requests in flight at capacity, by Little's law with times alone, and room for a line before the processors.
+    /// Requests in flight at capacity, by Little's law with times alone, and room for a line before the
+    /// processors.
     fn in_flight(&self) -> f64 {
         let by_time = self.capacity_rps() * self.alone_s() + self.polls_rps() * POLL_S;
         by_time + 2.0 * f64::from(CORES)
@@ -259,8 +264,9 @@ impl Mixture {
         }
     }
 
-    /// The sentry, or a limit set by hand. With that goes a queue as long as is served in a quarter of the target: where slow requests miss the target, the rule sizes
-    /// its queue by them, and a limit with such a queue leaves processors idle.
+    /// The sentry, or a limit set by hand. With that goes a queue as long as is served in a quarter of the
+    /// target: where slow requests miss the target, the rule sizes its queue by them, and a limit with such a
+    /// queue leaves processors idle.
     fn sentry(&self, known_limits: Vec<(Instant, u32)>, learning: Learning) -> Policy {
         let mut policy = sentry::Policy::single(Duration::from_secs_f64(self.target_s));
         if !known_limits.is_empty() {
@@ -289,7 +295,8 @@ impl Mixture {
         run(&self.scenario(policy, seed)).expect("a run")
     }
 
-    /// Fixed limits to choose the best from: in a crowd ten from the cores to four times what is in flight at capacity, in equal ratios; and none.
+    /// Fixed limits to choose the best from: in a crowd ten from the cores to four times what is in flight at
+    /// capacity, in equal ratios; and none.
     pub(crate) fn limits(&self) -> Vec<Option<u32>> {
         let (least, most) = (f64::from(CORES), 4.0 * self.in_flight());
         let rungs: Vec<f64> = match self.load {

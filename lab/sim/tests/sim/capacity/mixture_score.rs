@@ -1,8 +1,11 @@
-//! Goodput of a mixture behind the sentry over that behind the best fixed limit for it, and requests refused while there is room.
+//! Goodput of a mixture behind the sentry over that behind the best fixed limit for it, and requests refused
+//! while there is room.
 //!
-//! The best fixed limit is one number for all requests in flight, found for each cell over a ladder and all seeds together; it knows the cell, has
-//! the sentry's queue but for its length, and treats short and slow requests alike, so a rule that tells them from each other can do better than it. Goodput counts pages, and slow
-//! requests where they can be in time, within the target of their arrival; useful work weighs them by the processor time that their class takes in the mean.
+//! The best fixed limit is one number for all requests in flight, found for each cell over a ladder and all
+//! seeds together; it knows the cell, has the sentry's queue but for its length, and treats short and slow
+//! requests alike, so a rule that tells them from each other can do better than it. Goodput counts pages, and
+//! slow requests where they can be in time, within the target of their arrival; useful work weighs them by
+//! the processor time that their class takes in the mean.
 
 use super::mixture::{Mixture, PAGES, SLOW};
 use flashweir_admission::sentry::Learning;
@@ -90,7 +93,8 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// The fixed limit with the most goodput in all seeds together: the best of the ladder, and of what lies between it and its neighbours.
+    /// The fixed limit with the most goodput in all seeds together: the best of the ladder, and of what lies
+    /// between it and its neighbours.
     pub(crate) fn best(cell: &Mixture, seeds: &[u64]) -> Self {
         let with = |limit: Option<u32>| -> Known {
             let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with_limit(limit, *seed)).collect();

@@ -10,7 +10,8 @@ fn every_value_of_every_dimension_has_cells_and_names_are_unique() {
     let names: BTreeSet<String> = cells.iter().map(Mixture::to_string).collect();
     assert_eq!(names.len(), cells.len());
     let words: BTreeSet<&str> = names.iter().flat_map(|name| name.split(' ')).collect();
-    // Three times, three ratios, four waits, three shares, two origins, three loads, two namings, two numbers of classes, two targets.
+    // Three times, three ratios, four waits, three shares, two origins, three loads, two namings, two numbers
+    // of classes, two targets.
     println!("{} cells, {words:?}", cells.len());
     assert_eq!(words.len(), 3 + 3 + 4 + 3 + 2 + 3 + 2 + 2 + 2);
 }

@@ -25,7 +25,8 @@ fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, chan
 /// Crowds in each cell.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// What was measured in the mean of the crowds, less a percent or two for changes that help in one cell and hurt in another.
+/// What was measured in the mean of the crowds, less a percent or two for changes that help in one cell and
+/// hurt in another.
 #[track_caller]
 fn check(cell: Cell, share_least: f64, recovery_most_s: f64) {
     let scores: Vec<Score> = SEEDS.map(|seed| Score::of(&cell, &[seed])).collect();
@@ -63,8 +64,8 @@ fn a_changed_origin_is_found_within_three_seconds() {
 
 #[test]
 fn origins_of_other_kinds_are_understood() {
-    // Not the 0.98 that the rule of experiments held: the limit settles at 19 where 16 is best, which alone costs 1 - 1.30/1.36 = 0.044.
-    // Measured: 0.948 to 0.950 in the three crowds.
+    // Not the 0.98 that the rule of experiments held: the limit settles at 19 where 16 is best, which alone
+    // costs 1 - 1.30/1.36 = 0.044. Measured: 0.948 to 0.950 in the three crowds.
     check(cell(16, 15, Spread::Constant, 1.0, 3.0, Change::Retrograde(0.02)), 0.92, 3.0);
     check(cell(4, 15, Spread::Constant, 1.0, 3.0, Change::Pool), 0.98, 3.0);
     check(cell(16, 15, Spread::ByPage, 1.0, 1.5, Change::MixShift), 0.97, 3.0);
@@ -76,8 +77,9 @@ fn a_cold_start_inside_the_crowd_is_survived() {
     check(cell(4, 100, Spread::Constant, 1.0, 3.0, Change::ColdStart), 0.97, 3.0);
 }
 
-/// Regression: eight requests on one core took four targets each, at the end of their clients' patience; as nothing had come back sooner,
-/// that was taken for their usual time, sixteen were let in, and no request was ever answered again.
+/// Regression: eight requests on one core took four targets each, at the end of their clients' patience; as
+/// nothing had come back sooner, that was taken for their usual time, sixteen were let in, and no request was
+/// ever answered again.
 #[test]
 fn an_origin_whose_clients_leave_in_vain_at_a_cold_start_recovers() {
     for load in [1.5, 3.0, 10.0] {
@@ -120,8 +122,9 @@ fn one_quick_request_does_not_keep_the_limit_down() {
 }
 
 /// Goal: where one request in ten takes forty times as long as the others, and no limit answers it in time, the long ones do not keep the limit
-/// at a few of 64 servers. Method: the mean of eight crowds, .70 (.59 to .86 each: of three versions of the rule each had its own worst crowd), and each one;
-/// with a rule that took the places of long requests for a slow origin they had .02 to .08 of the throughput.
+/// at a few of 64 servers. Method: the mean of eight crowds, .70 (.59 to .86 each: of three versions of the
+/// rule each had its own worst crowd), and each one; with a rule that took the places of long requests for a
+/// slow origin they had .02 to .08 of the throughput.
 #[test]
 fn a_few_very_long_requests_do_not_keep_the_limit_down() {
     let cell = cell(64, 500, Spread::Heavy, 1.0, 3.0, Change::Steady);
@@ -132,8 +135,8 @@ fn a_few_very_long_requests_do_not_keep_the_limit_down() {
 }
 
 /// Goal: requests of half a second, of which each may take no more than twice as long, are answered in time again soon after the origin lost two
-/// thirds of its servers. Method: ten times what sixteen servers can do; with a rule that lowered the limit by a half at most, and doubled it in the
-/// crowd, 0.83 of what can be had.
+/// thirds of its servers. Method: ten times what sixteen servers can do; with a rule that lowered the limit
+/// by a half at most, and doubled it in the crowd, 0.83 of what can be had.
 #[test]
 fn a_slow_origin_that_lost_most_of_its_servers_is_not_kept_overloaded() {
     let seeds: Vec<u64> = (1..=8).collect();
@@ -143,7 +146,8 @@ fn a_slow_origin_that_lost_most_of_its_servers_is_not_kept_overloaded() {
 }
 
 /// Goal: a limit above what the origin takes in at once goes down, though what the origin works on does not get on. Method: 128 workers and room for 64,
-/// a refusal costs a tenth of an answer, and ten times what can be done is offered; with a rule that waited until ages settled, 0.65 of what can be had.
+/// a refusal costs a tenth of an answer, and ten times what can be done is offered; with a rule that waited
+/// until ages settled, 0.65 of what can be had.
 #[test]
 fn an_origin_that_is_busy_with_refusing_is_sent_less() {
     let score = Score::of(&cell(64, 100, Spread::Heavy, 3.0, 10.0, Change::Pool), &[31]);
@@ -152,7 +156,8 @@ fn an_origin_that_is_busy_with_refusing_is_sent_less() {
 }
 
 /// Goal: in a crowd at an origin whose knee was found the limit does not double: too high a limit makes all in flight late. Method: each raise by
-/// the model in a crowd during which the servers go and come back; with a rule that doubled, one went from 45 to 90.
+/// the model in a crowd during which the servers go and come back; with a rule that doubled, one went from 45
+/// to 90.
 #[test]
 fn a_limit_does_not_double_in_a_crowd() {
     let cell = cell(64, 500, Spread::Constant, 1.0, 3.0, Change::FewerCores);

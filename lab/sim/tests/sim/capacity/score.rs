@@ -1,4 +1,5 @@
-//! How the sentry fares in a cell of the matrix against an oracle that knows the origin and has the same queue.
+//! How the sentry fares in a cell of the matrix against an oracle that knows the origin and has the same
+//! queue.
 
 use super::cell::{BIN_MS, Cell, at, bin};
 use flashweir_core::measure::Histogram;
@@ -14,7 +15,8 @@ pub(crate) struct Score {
     pub(crate) worst_share: f64,
     /// Its throughput over the oracle's: what counts where the target cannot be met.
     pub(crate) throughput_share: f64,
-    /// The first, leaving the first second of the crowd and after each change out, and who came within a target of its end.
+    /// The first, leaving the first second of the crowd and after each change out, and who came within a
+    /// target of its end.
     pub(crate) settled_share: f64,
     /// The oracle's goodput per second.
     pub(crate) known_rps: f64,
@@ -22,7 +24,8 @@ pub(crate) struct Score {
     pub(crate) p95_over_target: f64,
     /// The 99th.
     pub(crate) p99_over_target: f64,
-    /// The longest that it took after a change (or the crowd's beginning) to nine tenths of the goodput known to be possible, seconds.
+    /// The longest that it took after a change (or the crowd's beginning) to nine tenths of the goodput known
+    /// to be possible, seconds.
     pub(crate) recovery_s: f64,
     /// Requests refused before the crowd came, of how many.
     pub(crate) refused_in_quiet: (u64, u64),

@@ -9,8 +9,8 @@ use flashweir_sim::request::{
 use flashweir_workload::profile::Segment;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
-/// Half of the origin's 200 requests a second, then 1.25 times as many as it can serve. As many are at the origin as it has
-/// workers, so its responses take no longer than before; the crowd waits at the gate.
+/// Half of the origin's 200 requests a second, then 1.25 times as many as it can serve. As many are at the
+/// origin as it has workers, so its responses take no longer than before; the crowd waits at the gate.
 fn crowd_that_waits_at_the_gate() -> Outcome {
     let calm = Segment::constant(Duration::from_secs(10), 100.0);
     let crowd = Segment::constant(Duration::from_secs(10), 250.0);

@@ -1,6 +1,6 @@
 //! Goal: the stages together are no worse than the best of them alone, and each owner judges only its own part of a response's
-//! time. Method: plants with one bottleneck each, a crowd, and the same crowd through one stage alone; the worst of some seeds
-//! counts.
+//! time. Method: plants with one bottleneck each, a crowd, and the same crowd through one stage alone; the
+//! worst of some seeds counts.
 
 mod exchange;
 mod gate_queue;

@@ -1,6 +1,6 @@
 //! Goal: no client takes the others' room. Method: people who ask for three fifths of what an origin can do, each once, beside one
-//! client with many connections, which asks again 20 ms after each answer and each refusal; the share of people who are answered in
-//! time, with the seconds in which the client is found out.
+//! client with many connections, which asks again 20 ms after each answer and each refusal; the share of
+//! people who are answered in time, with the seconds in which the client is found out.
 
 use super::plant::{CALM_S, CROWD_S, Composition};
 use flashweir_core::Duration;
@@ -97,12 +97,13 @@ fn people_are_answered_beside_one_greedy_client() {
             assert!(found.iter().all(|&found| found >= least), "{greedy:?} at {origin:?}: {found:.3?}");
         }
     }
-    // Dear pages are there before anybody knows what they cost, 1.6 or 6.4 s of a processor's work, and on an origin that takes one request
-    // after the other each is in the way of 24 people. The worst of sixteen seeds is far below the mean, whatever the rule of shares: a
-    // page that is let in cannot be taken back.
+    // Dear pages are there before anybody knows what they cost, 1.6 or 6.4 s of a processor's work, and on an
+    // origin that takes one request after the other each is in the way of 24 people. The worst of sixteen
+    // seeds is far below the mean, whatever the rule of shares: a page that is let in cannot be taken back.
     const SEEDS: u64 = 16;
     let cases = [
-        // Not the mean of 0.975 that an earlier rule had: 0.969 is measured. Seven seeds serve every client; four have 0.899 to 0.933.
+        // Not the mean of 0.975 that an earlier rule had: 0.969 is measured. Seven seeds serve every client;
+        // four have 0.899 to 0.933.
         (dear(4), Origin::Sharing(1), 0.965, 0.88),
         (dear(16), Origin::Sharing(1), 0.92, 0.82),
         (dear(16), Origin::Sharing(4), 0.96, 0.88),

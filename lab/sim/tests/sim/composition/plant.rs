@@ -42,7 +42,8 @@ impl Plant {
         }
     }
 
-    /// Seconds of the crowd that are not judged: what stood in a buffer before anybody could know is worked off first.
+    /// Seconds of the crowd that are not judged: what stood in a buffer before anybody could know is worked
+    /// off first.
     fn settling_s(self) -> u64 {
         let buffered_s = match self {
             Self::Link { bits_per_s, packets, .. } => f64::from(packets) * 1_500.0 * 8.0 / bits_per_s as f64,
@@ -69,7 +70,8 @@ impl Plant {
             Self::BehindRouter { count, work } => {
                 let mut scenario =
                     base(Work::Exponential { mean: work }, ServerModel::first_come(count, 10_000));
-                // A connection that is dropped tries again after a second: whoever was let in and served counts.
+                // A connection that is dropped tries again after a second: whoever was let in and served
+                // counts.
                 scenario.classes[0].good_within = scenario.classes[0].timeout;
                 let wide = LinkSettings::drop_tail(
                     1_000_000_000,
@@ -195,8 +197,8 @@ pub(crate) struct BesideAborters {
     pub(crate) ceilings: usize,
 }
 
-/// An origin of 100 requests a second: 60 from people who stay all the time, and from some moment on 400 that are given up 3 ms
-/// after they came.
+/// An origin of 100 requests a second: 60 from people who stay all the time, and from some moment on 400 that
+/// are given up 3 ms after they came.
 pub(crate) fn aborters(seed: u64) -> BesideAborters {
     let work = Duration::from_millis(10);
     let seconds = Duration::from_secs;

@@ -1,6 +1,7 @@
 //! Goal: ordinary days raise no alarm and refuse nobody, and the surges that people made keep the origin useful. Method: real
-//! counts, squeezed to minutes and scaled to the plant: calm stretches so that even their busiest second stays below what the
-//! origin can do; surges so that their peak is several times that. They lie beside the product; absent, the test says so.
+//! counts, squeezed to minutes and scaled to the plant: calm stretches so that even their busiest second
+//! stays below what the origin can do; surges so that their peak is several times that. They lie beside the
+//! product; absent, the test says so.
 
 use crate::composition::plant::{Composition, offered};
 use flashweir_core::Duration;
@@ -74,8 +75,9 @@ fn surges_that_people_made_keep_the_origin_useful() {
 const BIN_MS: u64 = 1_500;
 const SURGE_SEEDS: [u64; 3] = [7, 8, 9];
 
-/// Useful over the seconds in which a request was refused and more was offered than the origin can do, all of the second, as in the second
-/// before; 1 if there are none. Where the surge ends within a second, the rest of it has little to do.
+/// Useful over the seconds in which a request was refused and more was offered than the origin can do, all of
+/// the second, as in the second before; 1 if there are none. Where the surge ends within a second, the rest
+/// of it has little to do.
 fn short_of(rates: &[f64], outcome: &flashweir_sim::request::Outcome) -> f64 {
     let seconds = outcome.levels.len();
     let is_above = |ms: u64| rates.get((ms / BIN_MS) as usize).is_some_and(|rate| *rate > CAPACITY_RPS);

@@ -1,5 +1,6 @@
 //! Goal: people in sessions are served beside any crawler, which gets what is left, and no client is demoted in quiet hours. Method: a
-//! small site with people and a crawler, through the gateway's own stages; seeds that nothing was tuned on; the worst counts.
+//! small site with people and a crawler, through the gateway's own stages; seeds that nothing was tuned on;
+//! the worst counts.
 
 mod plant;
 mod quiet;
@@ -71,7 +72,8 @@ fn an_office_of_300_people_is_served_beside_a_crawler() {
     check("an office of 300", Load { people: 300, is_office: true, ..CRAWLER }, 0.97);
 }
 
-/// Where the crawler's TLS handshakes differ from browsers', people who come during the crawl are served as well.
+/// Where the crawler's TLS handshakes differ from browsers', people who come during the crawl are served as
+/// well.
 #[test]
 fn newcomers_are_served_where_a_fingerprint_tells_the_crawler_from_them() {
     let load = Load { has_tls: true, newcomers_per_s: 0.5, people: 150, ..CRAWLER };

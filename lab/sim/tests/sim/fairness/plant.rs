@@ -18,7 +18,8 @@ const PEOPLE_ARE_IN_S: u64 = 10;
 pub(crate) const CRAWL_FROM_S: u64 = 40;
 pub(crate) const CRAWL_TO_S: u64 = 100;
 const TARGET: Duration = Duration::from_secs(1);
-/// A page has three assets: four requests, and half a minute to read. 200 people ask for half of what the site can do.
+/// A page has three assets: four requests, and half a minute to read. 200 people ask for half of what the
+/// site can do.
 const ASSETS: u32 = 3;
 const THINK: &str = "exp:28s";
 
@@ -58,8 +59,8 @@ pub(crate) struct Found {
     pub(crate) useful: f64,
     /// Of the crawler's requests, served a second, as a part of the capacity.
     pub(crate) crawler_served: f64,
-    /// Seconds from the crawler's first request to the first second from which on nine tenths of its requests are demoted; none
-    /// where that never happens.
+    /// Seconds from the crawler's first request to the first second from which on nine tenths of its requests
+    /// are demoted; none where that never happens.
     pub(crate) found_after_s: Option<u64>,
     /// The longest time that a person's requests were demoted.
     pub(crate) longest: Duration,

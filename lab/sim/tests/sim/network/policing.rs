@@ -94,8 +94,8 @@ fn an_unresponsive_source_repeats_what_was_lost_and_sends_no_less() {
     assert!(delivered_repeats <= repeated, "{delivered_repeats}");
 }
 
-/// Ten flows that pay and one that sends 9 Mb/s: each gets an eleventh of the link under Purge; under drop-tail and REM the flood takes
-/// nearly all.
+/// Ten flows that pay and one that sends 9 Mb/s: each gets an eleventh of the link under Purge; under
+/// drop-tail and REM the flood takes nearly all.
 #[test]
 fn purge_gives_ten_flows_their_share_beside_a_flood() {
     let mut controls = vec![vegas(1.0 / 11.0); 10];

@@ -22,13 +22,15 @@ struct Run {
     last: Instant,
 }
 
-/// Clients behind links of their own, a router, a bottleneck, a server. Each seed turns some troubles off and skews the
-/// rest: losses, tiny buffers, disciplines, ECN, dropped SYNs, people who leave, slow answers, a flood of datagrams.
+/// Clients behind links of their own, a router, a bottleneck, a server. Each seed turns some troubles off and
+/// skews the rest: losses, tiny buffers, disciplines, ECN, dropped SYNs, people who leave, slow answers, a
+/// flood of datagrams.
 fn run(seed: u64) -> Result<Run, String> {
     run_of(seed, false)
 }
 
-/// The same; with `is_policed`, a bottleneck that treats flows differently, and sources with feedback through it.
+/// The same; with `is_policed`, a bottleneck that treats flows differently, and sources with feedback through
+/// it.
 fn run_of(seed: u64, is_policed: bool) -> Result<Run, String> {
     let mut rng = Rng::new(seed);
     // Draws of its own, so that the other runs stay what they were.
@@ -200,8 +202,8 @@ fn random_tcp(rng: &mut Rng) -> TcpSettings {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The checks after every event run too, as debug assertions are on: each link and sender that was touched, and the
-    /// sum over the network.
+    /// The checks after every event run too, as debug assertions are on: each link and sender that was
+    /// touched, and the sum over the network.
     #[test]
     fn every_packet_and_every_flow_is_accounted_for(seed: u64, is_policed: bool) {
         let first = run_of(seed, is_policed);

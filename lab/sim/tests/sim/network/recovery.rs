@@ -4,11 +4,12 @@ use crate::network::tools::{Pair, wide};
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::network::{Answer, Direction, Happening, Packet, PacketKind, TcpSettings, Watch};
 
-/// The window starts at 32, so 0 to 31 go out; 5, 10 and 15 are lost. Five acknowledgements (0 to 4) open it to 37:
-/// 32 to 41 follow. Two duplicates let out 42 and 43 (RFC 3042), the third repeats 5: 39 are on their way, so the threshold
-/// is 19 and the window 22. The other 33 duplicates inflate it to 55: up to 59 go out. A round trip later 10 is
-/// acknowledged and repeated; the window shrinks by 5 and grows by 1, to 51: 60 goes out. The 16 duplicates of 44 to 59
-/// inflate it to 67: up to 76 go out, until 15 is acknowledged and repeated, a round trip later.
+/// The window starts at 32, so 0 to 31 go out; 5, 10 and 15 are lost. Five acknowledgements (0 to 4) open it
+/// to 37: 32 to 41 follow. Two duplicates let out 42 and 43 (RFC 3042), the third repeats 5: 39 are on their
+/// way, so the threshold is 19 and the window 22. The other 33 duplicates inflate it to 55: up to 59 go out.
+/// A round trip later 10 is acknowledged and repeated; the window shrinks by 5 and grows by 1, to 51: 60 goes
+/// out. The 16 duplicates of 44 to 59 inflate it to 67: up to 76 go out, until 15 is acknowledged and
+/// repeated, a round trip later.
 #[test]
 fn newreno_repairs_one_loss_each_round_trip() {
     let link = wide(10_000_000_000, Duration::from_millis(50));

@@ -1,10 +1,11 @@
-//! Throughput of one flow over a wire that loses packets at random, against two published formulas in their ranges.
+//! Throughput of one flow over a wire that loses packets at random, against two published formulas in their
+//! ranges.
 //!
-//! Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998, eq. 30) take timeouts into account but lose all of a window's
-//! rest with a packet, as Reno would; NewReno with limited transmit has fewer timeouts. So the formula is asked where the first
-//! timeout costs no more than a few round trips. Mathis, Semke, Mahdavi and Ott (CCR 27(3), 1997) leave
-//! timeouts out: rate = C / (round trip · √p) with C = 0.93 for random losses and delayed acknowledgements (their
-//! table 1), which holds while losses are rare.
+//! Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998, eq. 30) take timeouts into account but lose all of a
+//! window's rest with a packet, as Reno would; NewReno with limited transmit has fewer timeouts. So the
+//! formula is asked where the first timeout costs no more than a few round trips. Mathis, Semke, Mahdavi and
+//! Ott (CCR 27(3), 1997) leave timeouts out: rate = C / (round trip · √p) with C = 0.93 for random losses and
+//! delayed acknowledgements (their table 1), which holds while losses are rare.
 
 use crate::network::tools::{Pair, wide};
 use flashweir_core::{Duration, Instant};

@@ -59,8 +59,8 @@ fn scalers() -> [(&'static str, Scaler); 3] {
     ]
 }
 
-/// Bars: at least 0.9 of the oracle's share; no refusal later than two intervals after the servers for the crowd are up; one reversal at
-/// most. With every seed, 20 of them, at three sizes.
+/// Bars: at least 0.9 of the oracle's share; no refusal later than two intervals after the servers for the
+/// crowd are up; one reversal at most. With every seed, 20 of them, at three sizes.
 #[test]
 fn a_crowd_of_four_times_is_served_nearly_as_by_one_who_knew_it() {
     for base_rps in [50.0, 200.0, 1_500.0] {
@@ -108,7 +108,8 @@ fn turns(it: &ApplicationOutcome, crowd: &Crowd) -> usize {
     directions.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
-/// Seconds from the moment that the servers for the crowd are up to the last refusal; minus infinity if none is later.
+/// Seconds from the moment that the servers for the crowd are up to the last refusal; minus infinity if none
+/// is later.
 fn refused_after_capacity_s(it: &ApplicationOutcome, crowd: &Crowd, servers: u32) -> f64 {
     let seconds = crowd.seconds();
     let is_up = |second: &usize| it.bins[*second].ready_s >= f64::from(servers) - 0.01;
@@ -117,8 +118,8 @@ fn refused_after_capacity_s(it: &ApplicationOutcome, crowd: &Crowd, servers: u32
     last.map_or(f64::NEG_INFINITY, |last| (last - up) as f64)
 }
 
-/// The crowds of real days, as they were by the minute, scaled to a peak of 40 servers' work. Bar: at least 0.9 of the oracle's share over the
-/// hour around the peak; an abrupt burst within three minutes included.
+/// The crowds of real days, as they were by the minute, scaled to a peak of 40 servers' work. Bar: at least
+/// 0.9 of the oracle's share over the hour around the peak; an abrupt burst within three minutes included.
 #[test]
 fn crowds_of_real_days_are_served_nearly_as_by_one_who_knew_them() {
     let crowds = [

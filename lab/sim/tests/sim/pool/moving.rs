@@ -89,7 +89,8 @@ fn turns(it: &ApplicationOutcome) -> usize {
 }
 
 /// Goal: servers that an application keeps for what has passed go at once to another that refuses requests. Method: the second crowd begins 8 s after the
-/// first has left, as in `make bench-pool`, where it once waited 32 s for its servers and was served less than by servers that stay.
+/// first has left, as in `make bench-pool`, where it once waited 32 s for its servers and was served less
+/// than by servers that stay.
 #[test]
 fn a_second_crowd_does_not_wait_for_what_the_first_needed() {
     let course = Course::BENCH;

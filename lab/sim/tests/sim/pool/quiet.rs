@@ -22,7 +22,8 @@ struct Found {
     kept: f64,
 }
 
-/// Each scaler over one profile: server hours over the oracle's, and the share of minutes in which no request was refused and targets were kept.
+/// Each scaler over one profile: server hours over the oracle's, and the share of minutes in which no request
+/// was refused and targets were kept.
 fn compare(name: &str, profile: &RateProfile, seed: u64) -> [Found; 3] {
     let scalers = [Scaler::Oracle, Scaler::Planner, Scaler::Autoscaler(AutoscalerSettings::default())];
     let policy = Policy::new(1_000, vec![ApplicationPolicy::single(Duration::from_secs(1))]);
@@ -57,8 +58,9 @@ fn by_five_minutes(counts: &[f64], seconds_per_count: usize, servers: f64) -> Ra
     linear(Duration::from_secs(300), &bins, servers / SERVICE_S / mean)
 }
 
-/// Bars: at most 1.15 of the oracle's server hours, targets kept in 99.9 % of minutes. Four weeks of NASA's server, by five minutes, with a mean of
-/// 20 and of 80 servers' work; seeds that nothing was chosen by. Outages of NASA's server are in them: most minutes that are missed are those after one.
+/// Bars: at most 1.15 of the oracle's server hours, targets kept in 99.9 % of minutes. Four weeks of NASA's
+/// server, by five minutes, with a mean of 20 and of 80 servers' work; seeds that nothing was chosen by.
+/// Outages of NASA's server are in them: most minutes that are missed are those after one.
 #[test]
 fn quiet_weeks_cost_little_more_than_one_who_knew_them() {
     let Some(counts) = trace_counts("nasa_jul95_requests_per_second.txt.gz", 0, "quiet_weeks") else {
@@ -72,8 +74,9 @@ fn quiet_weeks_cost_little_more_than_one_who_knew_them() {
     }
 }
 
-/// What misses a bar, shown: a service of four servers (targets kept in 99.88 % of minutes; the oracle's 99.91 %), and two months of
-/// tweets about a company, with a burst every few hours. What is required: fewer server hours than the autoscaler.
+/// What misses a bar, shown: a service of four servers (targets kept in 99.88 % of minutes; the oracle's
+/// 99.91 %), and two months of tweets about a company, with a burst every few hours. What is required: fewer
+/// server hours than the autoscaler.
 #[test]
 fn small_and_restless_services_cost_less_than_processors_at_seventy_percent() {
     let test = "small_and_restless_services";

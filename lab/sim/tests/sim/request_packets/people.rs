@@ -21,7 +21,8 @@ fn over_a_wide_network_the_same_crowd_fares_as_over_a_delay() {
         classes: vec![one, other],
         ..over(network(&wide(), 2), steady(1.0, 1), class())
     };
-    // The way of the request's connection and the request: 2 ms of delay each way, there and back and there again.
+    // The way of the request's connection and the request: 2 ms of delay each way, there and back and there
+    // again.
     let delay = Scenario { network: NetworkModel::Delay(4 * MS), ..packets.clone() };
     let [packets, delay] = [packets, delay].map(|scenario| done(&scenario));
     for (over_packets, over_delay) in packets.classes.iter().zip(&delay.classes) {
@@ -64,8 +65,9 @@ fn clients_that_give_up_take_their_connections_and_the_servers_work_with_them() 
     let totals = outcome.totals();
     assert!(totals.timed_out > 3_000, "{totals:?}");
     assert_eq!(totals.offered, totals.timed_out + totals.completed);
-    // The server heard of all that gave up while it had their requests, but for the last few. (What it had answered by
-    // then came too late: first come, first served, those at the head of the line are about to leave.)
+    // The server heard of all that gave up while it had their requests, but for the last few. (What it had
+    // answered by then came too late: first come, first served, those at the head of the line are about to
+    // leave.)
     let server = outcome.server;
     let too_late = server.completed - totals.completed;
     assert!((totals.timed_out - too_late).abs_diff(server.stopped) < 20, "{server:?} {totals:?}");
@@ -218,7 +220,8 @@ fn work_for_each_byte_makes_a_server_of_so_many_bytes_a_second() {
 }
 
 /// Goal: the same seed gives the same events, and a change of a rule shows what it changed. Method: two runs of one seed are
-/// equal; the counts are compared with the committed table, which holds every machine and build profile to the same run.
+/// equal; the counts are compared with the committed table, which holds every machine and build profile to
+/// the same run.
 #[test]
 fn the_same_seed_is_the_same_run_and_has_the_committed_table() {
     let scenario = |seed| {

@@ -39,7 +39,8 @@ fn a_syn_that_the_router_drops_is_sent_again_by_tcp_and_is_still_one_try() {
     assert!(router.ticks.iter().all(|tick| tick.explanation.is_none()));
 }
 
-/// NEWS at the router between 200 clients and two hosts of which one is crowded, at a wire that carries half the crowd.
+/// NEWS at the router between 200 clients and two hosts of which one is crowded, at a wire that carries half
+/// the crowd.
 fn with_bystander(hot_spots: bool) -> Scenario {
     let mode = PlannerMode::Repaired;
     let (interval, reading) = (Duration::from_secs(10), Reading::usual_for(mode));

@@ -3,8 +3,8 @@
 use crate::senders::plant::{CAPACITY_RPS, SEEDS, SENDERS, gaps, scenario, sentry, surge_of};
 use flashweir_sim::request::senders::{LadderModel, Obedience, Scenario, SenderModel, run};
 
-/// User requests at twice what the node can serve, each with `calls` calls. Completed ones, relative to an oracle's: one that begins
-/// only what it can finish completes the capacity divided by the calls.
+/// User requests at twice what the node can serve, each with `calls` calls. Completed ones, relative to an
+/// oracle's: one that begins only what it can finish completes the capacity divided by the calls.
 fn completed_share(seed: u64, calls: u32, coordinated: bool) -> f64 {
     let rate_rps = 2.0 * CAPACITY_RPS / f64::from(calls) / SENDERS as f64;
     let mut it: Scenario = scenario(seed, 1.0);
@@ -21,8 +21,8 @@ fn completed_share(seed: u64, calls: u32, coordinated: bool) -> f64 {
 }
 
 /// Goal: what is begun is finished. Without coordination each call is judged by itself: of p of the calls that are served, p + p² + …
-/// fill the capacity, and of the user requests pⁿ are completed. At twice the capacity that makes 1, 0.76 and 0.65 of the oracle's for
-/// one, two and three calls.
+/// fill the capacity, and of the user requests pⁿ are completed. At twice the capacity that makes 1, 0.76 and
+/// 0.65 of the oracle's for one, two and three calls.
 #[test]
 fn what_is_begun_is_finished() {
     for calls in 1..=3 {

@@ -82,7 +82,8 @@ fn a_sender_that_ignores_feedback_takes_nothing_from_the_others() {
 }
 
 /// Goal: a sender that calls all of its requests the most important ones gets what it sends of those and no more, and the others share the rest as
-/// before. Method: one of twenty offers half of the capacity, all of rank 0; the node believes it. (Whether it does is the node's to decide.)
+/// before. Method: one of twenty offers half of the capacity, all of rank 0; the node believes it. (Whether
+/// it does is the node's to decide.)
 #[test]
 fn a_sender_that_lies_about_its_class_leaves_the_others_their_shares_of_the_rest() {
     let change = |it: &mut Scenario| {
@@ -92,12 +93,12 @@ fn a_sender_that_lies_about_its_class_leaves_the_others_their_shares_of_the_rest
         it.senders[7].arrivals = surge_of(0.5 * CAPACITY_RPS);
     };
     each_seed("225 %, one lies", change, |seed, measured, outcome| {
-        // Not 0.97: seed 200 has 0.967, the other nine at least 0.976. All that is missing is idle time of the node (it is busy for 0.967 of
-        // the time): no answer is late.
+        // Not 0.97: seed 200 has 0.967, the other nine at least 0.976. All that is missing is idle time of
+        // the node (it is busy for 0.967 of the time): no answer is late.
         assert!(measured.good_share >= 0.965, "seed {seed}: {measured:?}");
         in_time(seed, measured);
-        // Not 0.01: seed 206 has 0.0116, the other nine at most 0.0077. 109 of its 307 refusals fall in the seconds 31 to 36, before the ladder
-        // has settled.
+        // Not 0.01: seed 206 has 0.0116, the other nine at most 0.0077. 109 of its 307 refusals fall in the
+        // seconds 31 to 36, before the ladder has settled.
         assert!(measured.refused_share <= 0.012, "seed {seed}: {measured:?}");
         let rest = (CAPACITY_RPS * 50.0 - outcome.senders[7].completed as f64) / (SENDERS - 1) as f64;
         for (index, sender) in outcome.senders.iter().enumerate().filter(|(index, _)| *index != 7) {

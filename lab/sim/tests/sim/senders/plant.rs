@@ -48,7 +48,8 @@ pub(crate) fn surge_of(rate_rps: f64) -> ArrivalProcess {
     ArrivalProcess::Poisson(rate(0.5 * CAPACITY_RPS / SENDERS as f64, 20).then(rate(rate_rps, 60)))
 }
 
-/// Senders that offer `part` times the capacity together, each with as much, after 20 s of calm; measured from 10 s later on.
+/// Senders that offer `part` times the capacity together, each with as much, after 20 s of calm; measured
+/// from 10 s later on.
 pub(crate) fn scenario(seed: u64, part: f64) -> Scenario {
     let length_s = 80;
     Scenario {
@@ -77,8 +78,8 @@ pub(crate) fn lossy() -> FeedbackModel {
 /// What is measured of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
-    /// Calls served in time, relative to what the node can serve: to what it served per second of work, so that chance in the work
-    /// does not count.
+    /// Calls served in time, relative to what the node can serve: to what it served per second of work, so
+    /// that chance in the work does not count.
     pub(crate) good_share: f64,
     /// The 95th percentile of the time to completion, seconds.
     pub(crate) p95_s: f64,

@@ -6,8 +6,8 @@ use flashweir_sim::request::senders::{Scenario, SenderModel, run};
 use flashweir_workload::{ArrivalProcess, RateProfile};
 
 /// Goal: the rate at the node does not swing between on and off. Method: ten senders stay, ten join and leave at random, each for 5
-/// to 30 s, all with a tenth of the capacity and one with three, so that the load is above it. The calls of each second, from 10 s after
-/// the surge on.
+/// to 30 s, all with a tenth of the capacity and one with three, so that the load is above it. The calls of
+/// each second, from 10 s after the surge on.
 #[test]
 fn the_rate_does_not_swing_while_senders_join_and_leave() {
     let mut worst = (f64::INFINITY, 0.0_f64);
@@ -59,8 +59,8 @@ fn three_seconds_after_the_load_no_sender_is_limited() {
 }
 
 /// Goal: after a step of the load the calls that reach the node are soon what it can do, and stay there. Method: 225 % from the 20th second
-/// on; calls in windows of a second, a quarter of a second apart. Settled is the first window that has at most 1.1 times the
-/// mean of the last 50 s; the amplitude is what the windows after that vary by.
+/// on; calls in windows of a second, a quarter of a second apart. Settled is the first window that has at
+/// most 1.1 times the mean of the last 50 s; the amplitude is what the windows after that vary by.
 #[test]
 fn after_a_step_the_rate_settles_and_does_not_swing() {
     const BINS_PER_S: usize = 4;

@@ -62,8 +62,8 @@ fn connections_are_kept_alive() {
     }
 }
 
-/// Two threads that only wait, 60 ms for each request: six requests take 180 ms, and 360 ms when one is sent home.
-/// Waits never end early, so the lower bounds hold on any machine.
+/// Two threads that only wait, 60 ms for each request: six requests take 180 ms, and 360 ms when one is sent
+/// home. Waits never end early, so the lower bounds hold on any machine.
 #[test]
 fn threads_wait_and_can_be_sent_home() {
     let settings = Settings { workers: NonZeroUsize::new(2).unwrap(), wait_ms: 60.0, ..settings(0.0) };

@@ -1,4 +1,5 @@
-//! The requests of a log as the people of a simulation: the documents asked for most are classes of their own.
+//! The requests of a log as the people of a simulation: the documents asked for most are classes of their
+//! own.
 
 use anyhow::{Context as _, ensure};
 use flashweir_admission::flash_crowd::Standing;
@@ -30,7 +31,8 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// The requests of a log, `scale` times as many, in the classes that the configuration's first service has for them.
+    /// The requests of a log, `scale` times as many, in the classes that the configuration's first service
+    /// has for them.
     ///
     /// # Errors
     /// More of them than are kept, or none.
@@ -122,8 +124,8 @@ impl Crowd {
     }
 }
 
-/// The mean size of what is asked for, in whole bytes; zero if nothing is. A class has one size, and of a class of one document
-/// this is that document's.
+/// The mean size of what is asked for, in whole bytes; zero if nothing is. A class has one size, and of a
+/// class of one document this is that document's.
 fn mean_bytes(recording: &Recording, asked_for: &[u32]) -> u64 {
     let bytes =
         |document: &u32| recording.document(*document).map_or(0, |document| u128::from(document.bytes));
