@@ -293,15 +293,18 @@ impl InFlight {
         present.is_long
     }
 
-    /// Requests that are in flight for longer than the plan says hold no place any more.
+    /// Frees the places of requests that need none: those of classes that hold none, which came when too many of
+    /// them were in flight or when their class held places, and those that are in flight for longer than the plan says.
     fn release(&mut self, now: Instant, long: &Long) {
-        if long.release_after.is_zero() {
+        if long.release_after.is_zero() && long.url_classes.is_empty() {
             return;
         }
         let limit = long.limit.unwrap_or(SENTRY_IN_FLIGHT);
-        for (_, present) in self.present.iter_mut() {
-            let is_old = !present.is_long && now.saturating_since(present.started) > long.release_after;
-            if is_old && self.common.release(limit) {
+        let after = if long.release_after.is_zero() { Duration::MAX } else { long.release_after };
+        for (_, present) in self.present.iter_mut().filter(|(_, present)| !present.is_long) {
+            let needs_none =
+                long.has(present.url_class.into()) || now.saturating_since(present.started) > after;
+            if needs_none && self.common.release(limit) {
                 present.is_long = true;
                 (self.count, self.long) = (self.count - 1, self.long + 1);
             }

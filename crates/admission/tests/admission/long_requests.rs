@@ -96,6 +96,23 @@ fn more_long_requests_than_the_plan_allows_are_as_any_other() {
     assert_eq!(service.in_flight(), (1, 0));
 }
 
+/// A poll that came when too many were in flight would keep others out for as long as it waits.
+#[test]
+fn a_long_request_gives_its_place_back_once_there_is_room_for_it_without_one() {
+    let mut service = Service::new(polls(Some(1)));
+    let first = service.arrive(0, POLLS).expect("one that holds no place");
+    let second = service.arrive(0, POLLS).expect("one that has the place");
+    let _none = service.drain(10);
+    assert_eq!((service.in_flight(), service.arrive(10, 1)), ((1, 1), None));
+    service.end(20, first);
+    let _released = service.drain(30);
+    assert_eq!(service.in_flight(), (0, 1));
+    let page = service.arrive(31, 1).expect("the poll's place");
+    service.end(40, second);
+    service.end(41, page);
+    assert_eq!(service.in_flight(), (0, 0));
+}
+
 #[test]
 fn a_request_that_is_overtaken_gives_its_place_back_once() {
     let after = |ms| Long { release_after: Duration::from_millis(ms), ..Long::default() };

@@ -31,7 +31,16 @@ pub(crate) struct Row {
     /// Its requests; all but the first kind are reported as slow.
     pub(crate) kinds: &'static [Kind],
     /// Whether the origin stands still for .4 s in every 2 s; the first kind then works for its time.
-    pub(crate) stalls: bool,
+    pub(crate) stalls: Option<Stalls>,
+}
+
+/// Times in which the origin stands still.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stalls {
+    from_s: f64,
+    count: u32,
+    every_s: f64,
+    length_s: f64,
 }
 
 /// Simulated time, and the target.
@@ -45,7 +54,7 @@ const fn slow(wait_s: f64, rates: &'static [(f64, f64)]) -> Kind {
 }
 
 const fn row(name: &'static str, kinds: &'static [Kind]) -> Row {
-    Row { name, kinds, stalls: false }
+    Row { name, kinds, stalls: None }
 }
 
 /// The rows.
@@ -96,7 +105,17 @@ pub(crate) const ROWS: &[Row] = &[
             ],
         )],
     ),
-    Row { name: "stalls", kinds: &[PAGES], stalls: true },
+    Row {
+        name: "stalls",
+        kinds: &[PAGES],
+        stalls: Some(Stalls { from_s: 1.0, count: 25, every_s: 2.0, length_s: 0.4 }),
+    },
+    // Another program on the origin's machine takes half of its time for some seconds.
+    Row {
+        name: "flapping-beside-polls",
+        kinds: &[PAGES, slow(20.0, &[(2.0, 0.0)])],
+        stalls: Some(Stalls { from_s: 22.0, count: 40, every_s: 0.18, length_s: 0.08 }),
+    },
 ];
 
 impl Row {
@@ -106,7 +125,7 @@ impl Row {
         let known_limits = limit.into_iter().map(|limit| (at(0.0), limit)).collect();
         let sentry = SentryPolicy { known_limits, ..SentryPolicy::new(sentry::Policy::single(TARGET)) };
         let time = |kind: &Kind| Duration::from_secs_f64(kind.wait_s);
-        let works = |number: u32| self.stalls && number == 0;
+        let works = |number: u32| self.stalls.is_some() && number == 0;
         let class = |(kind, number): (&Kind, u32)| ClassModel {
             host: if names == Names::Known { number } else { 0 },
             warm_up: kind.warm_up.map(|(from_s, requests, wait_s)| WarmUp {
@@ -133,7 +152,7 @@ impl Row {
             classes: self.kinds.iter().zip(0..).map(class).collect(),
             policy: Policy::default_composition(FlashCrowdPolicy::default(), sentry),
             seed,
-            faults: if self.stalls { stalls() } else { Vec::new() },
+            faults: self.stalls.map(Stalls::faults).unwrap_or_default(),
             bin: Duration::from_millis(BIN_MS),
             ..Scenario::new(schedule, replaced, ServerModel::processor_sharing(1_000))
         };
@@ -141,11 +160,16 @@ impl Row {
     }
 }
 
-fn stalls() -> Vec<Fault> {
-    let starts = (0..).map(|stall| 1.0 + 2.0 * f64::from(stall)).take_while(|start_s| *start_s < LENGTH_S);
-    starts
-        .map(|start_s| Fault { kind: FaultKind::Slow(STALLED), during: at(start_s)..at(start_s + 0.4) })
-        .collect()
+impl Stalls {
+    fn faults(self) -> Vec<Fault> {
+        let starts = (0..self.count).map(|stall| self.from_s + self.every_s * f64::from(stall));
+        starts
+            .map(|start_s| Fault {
+                kind: FaultKind::Slow(STALLED),
+                during: at(start_s)..at(start_s + self.length_s),
+            })
+            .collect()
+    }
 }
 
 /// Work takes so much longer that none ends.
