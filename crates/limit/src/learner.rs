@@ -38,7 +38,7 @@ pub struct Tick<'a> {
     pub failed: f64,
 }
 
-/// Why the limit moved.
+/// Reason for the move of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// It stayed, and it binds.
@@ -74,7 +74,7 @@ pub struct Learned {
     pub wants_more: bool,
     /// One answer in twenty is later than the target at any limit.
     pub target_infeasible: bool,
-    /// Why the limit moved in this tick.
+    /// Reason for the move of the limit in this tick.
     pub last_move: Move,
 }
 
@@ -192,7 +192,7 @@ impl Learner {
         self.evidence.classes.iter().filter(|class| !class.holds_place()).map(|class| class.id)
     }
 
-    /// Whether requests of a class hold no place.
+    /// Returns true if requests of a class hold no place.
     #[must_use]
     pub fn is_long(&self, class: u32) -> bool {
         self.long_classes().any(|id| id == class)
@@ -375,8 +375,8 @@ impl Learner {
         }
     }
 
-    /// Whether requests of all classes take several times as long as before although the origin is short of
-    /// nothing and no more of them come: they wait for another service, for example.
+    /// Returns true if requests of all classes take several times as long as before although the origin is
+    /// short of nothing and no more of them come: they wait for another service, for example.
     fn is_slow_by_itself(&self, shortage: f64) -> bool {
         let log_scale = libm::log(self.posterior.scale()) + self.moved_steps as f64 * STEP;
         log_scale > SLOW_STEPS * STEP
@@ -420,7 +420,7 @@ const SHORTAGE_MIN: f64 = 0.05;
 const DEMAND_MAX: f64 = 2.0;
 /// Time over which demand is averaged, seconds.
 const DEMAND_S: f64 = 2.0;
-/// How classes are mixed changes slowly, seconds.
+/// Time constant of the mix of classes, which changes slowly, seconds.
 const MIX_S: f64 = 1.0;
 /// Age, in targets, from which on a request does not keep others out although none has come back; a lower one
 /// may be the service's usual time.
