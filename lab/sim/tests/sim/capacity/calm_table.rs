@@ -30,7 +30,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// Its requests; all but the first kind are reported as slow.
     pub(crate) kinds: &'static [Kind],
-    /// Whether the origin stands still for .4 s in every 2 s; the first kind then works for its time.
+    /// True if the origin stands still for .4 s in every 2 s; the first kind then works for its time.
     pub(crate) stalls: bool,
 }
 
