@@ -1,4 +1,4 @@
-//! What a decision costs: one bucket, the whole gate of NEWS, a planner tick over 100,000 responses, the
+//! Cost of a decision: one bucket, the whole gate of NEWS, a planner tick over 100,000 responses, the
 //! sentry's gate, and the whole pipeline.
 
 #[path = "decisions/pipeline.rs"]

@@ -1,4 +1,4 @@
-//! What fairness costs a request: its evidence alone (a service that is not short), and the whole stage, for
+//! Cost of fairness for a request: its evidence alone (a service that is not short), and the whole stage, for
 //! persons and for clients that are judged by all seven signs. The bar: 80 ns.
 
 use criterion::{Criterion, criterion_group, criterion_main};

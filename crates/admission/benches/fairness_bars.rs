@@ -1,5 +1,5 @@
-//! What fairness may cost a request while its service is short, against its bars: nanoseconds, median and
-//! worst of several rounds, and no allocation. `cargo bench -p flashweir-admission --bench fairness_bars`; an
+//! Cost of fairness for a request while its service is short, against its bars: nanoseconds, median and worst
+//! of several rounds, and no allocation. `cargo bench -p flashweir-admission --bench fairness_bars`; an
 //! allocation is an error, a missed time is printed.
 
 use flashweir_admission::fairness::{

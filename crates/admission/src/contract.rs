@@ -20,7 +20,7 @@ pub trait Planner {
     fn observe(&mut self, now: Instant, sample: &Self::Sample);
     /// The plan for the time from `now` on. Calling early is harmless: the previous plan comes back.
     fn plan(&mut self, now: Instant, binding: &Binding) -> Self::Plan;
-    /// When [`plan`](Self::plan) next has something to decide.
+    /// Time at which [`plan`](Self::plan) next has something to decide.
     fn next_plan_at(&self) -> Instant;
     /// The share of the planner's own limit that `flow`, counted over `span_s` seconds, used: 0 where there
     /// is no limit, 1 or more where all of it was used.
@@ -66,7 +66,7 @@ impl Flow {
     }
 }
 
-/// How far a planner's own limit decided what happened.
+/// Degree to which a planner's own limit decided what happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Binding {
     /// Request outcomes of the last second, at least.
@@ -76,12 +76,12 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Whether it is a later stage that decides how many get through, and less than nine tenths of this limit
-    /// were used: then what is measured is no evidence about this limit. Its planner may learn references,
-    /// and must not move the limit up or down. Moved all the same, it would be anywhere by the time it binds.
-    /// Refusals by this limit itself do not matter, because the later stage would refuse these requests
-    /// instead; refusals by an earlier stage do not either, because bounds protect the gateway and leave the
-    /// resource behind it as short as it is.
+    /// Returns true if a later stage decides how many requests get through, and less than nine tenths of this
+    /// limit were used: then what is measured is no evidence about this limit. Its planner may learn
+    /// references, and must not move the limit up or down. Moved all the same, it would be anywhere by the
+    /// time it binds. Refusals by this limit itself do not matter, because the later stage would refuse these
+    /// requests instead; refusals by an earlier stage do not either, because bounds protect the gateway and
+    /// leave the resource behind it as short as it is.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.flow.refused_by_later > 0 && self.limit_used < BINDS_FROM
@@ -103,7 +103,7 @@ pub struct PlannerDriver<P> {
     /// The intervals between the last plans: when each ended, and its flow.
     flows: VecDeque<(Instant, Flow)>,
     open: Flow,
-    /// When the oldest interval that is kept began.
+    /// Start of the oldest interval that is kept.
     from: Instant,
 }
 

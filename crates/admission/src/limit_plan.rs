@@ -28,7 +28,7 @@ pub trait LimitPlan: Clone + PartialEq {
     /// allows.
     #[must_use]
     fn decayed(&self, age: Duration) -> Self;
-    /// Whether it limits nothing, so that decay changes it no more.
+    /// Returns true if it limits nothing, so that decay changes it no more.
     fn is_open(&self) -> bool;
     /// The first plans of a restarted planner rest on few samples: no limit in them is wider than that of
     /// `decaying`, the plan they replace. A plan that is tighter already is returned as it is.

@@ -1,4 +1,5 @@
-//! How often a gateway measures and plans. One place, so that the simulator keeps the pace of the real one.
+//! Interval at which a gateway measures and plans. One place, so that the simulator keeps the pace of the
+//! real one.
 
 use flashweir_core::Duration;
 

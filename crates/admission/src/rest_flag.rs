@@ -29,7 +29,7 @@ impl RestFlag {
         self.0.store(false, Relaxed);
     }
 
-    /// Whether the rest goes on: no request has come since it began.
+    /// Returns true if the rest goes on: no request has come since it began.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         self.0.load(Relaxed)

@@ -20,9 +20,9 @@ const LONGEST_S: u64 = 30;
 /// ```
 /// use flashweir_admission::retry_after::RetryAfter;
 /// use std::time::Duration;
-/// let told = RetryAfter::new(Duration::from_millis(3_200), 0x1234, 42);
-/// assert_eq!(told.base_s, 4);
-/// assert!((4..=8).contains(&told.jittered_s));
+/// let answer = RetryAfter::new(Duration::from_millis(3_200), 0x1234, 42);
+/// assert_eq!(answer.base_s, 4);
+/// assert!((4..=8).contains(&answer.jittered_s));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryAfter {
@@ -53,21 +53,21 @@ mod tests {
     proptest! {
         #[test]
         fn the_answer_lies_between_the_estimate_and_twice_it(millis in 0u64..2_000_000, person: u64, seed: u64) {
-            let told = RetryAfter::new(Duration::from_millis(millis), person, seed);
-            prop_assert_eq!(told.base_s, millis.div_ceil(1_000).clamp(1, LONGEST_S));
-            prop_assert!(told.jittered_s >= told.base_s && told.jittered_s <= 2 * told.base_s);
-            prop_assert_eq!(told, RetryAfter::new(Duration::from_millis(millis), person, seed));
+            let answer = RetryAfter::new(Duration::from_millis(millis), person, seed);
+            prop_assert_eq!(answer.base_s, millis.div_ceil(1_000).clamp(1, LONGEST_S));
+            prop_assert!(answer.jittered_s >= answer.base_s && answer.jittered_s <= 2 * answer.base_s);
+            prop_assert_eq!(answer, RetryAfter::new(Duration::from_millis(millis), person, seed));
         }
     }
 
     #[test]
     fn people_are_spread_over_all_seconds() {
-        let mut told = [0u32; 11];
+        let mut counts = [0u32; 11];
         for person in 0..11_000 {
             let answer = RetryAfter::new(Duration::from_secs(10), mix(person), 42);
-            told[(answer.jittered_s - 10) as usize] += 1;
+            counts[(answer.jittered_s - 10) as usize] += 1;
         }
-        assert!(told.iter().all(|&count| (800..1_200).contains(&count)), "{told:?}");
+        assert!(counts.iter().all(|&count| (800..1_200).contains(&count)), "{counts:?}");
     }
 
     #[test]

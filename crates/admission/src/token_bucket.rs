@@ -100,14 +100,14 @@ impl TokenBucket {
         admitted
     }
 
-    /// Whether at least `reserve` tokens (a million at most) would be left without one. Takes none.
+    /// Returns true if at least `reserve` tokens (a million at most) would be left without one. Takes none.
     #[must_use]
     pub fn has_token_above(&mut self, now: Instant, reserve: u64) -> bool {
         self.is_left(now, reserve.min(BURST_MAX) as i64 * TOKEN)
     }
 
-    /// Whether there is a token, or would be no more than `credit` tokens (a million at most) owed without
-    /// it. Takes none.
+    /// Returns true if there is a token, or would be no more than `credit` tokens (a million at most) owed
+    /// without it. Takes none.
     #[must_use]
     pub fn has_token(&mut self, now: Instant, credit: u64) -> bool {
         self.is_left(now, -(credit.min(BURST_MAX) as i64 * TOKEN))
@@ -118,7 +118,7 @@ impl TokenBucket {
         self.tokens -= TOKEN;
     }
 
-    /// When there is a token, if none is taken before: now, if there is one; never, at a rate of 0. One
+    /// Time of the next token, if none is taken before: now, if there is one; never, at a rate of 0. One
     /// division.
     #[must_use]
     pub fn ready_at(&mut self, now: Instant) -> Instant {
@@ -150,7 +150,7 @@ impl TokenBucket {
         (self.capacity / TOKEN) as u64
     }
 
-    /// Whether at least `floor` units would be left without one token.
+    /// Returns true if at least `floor` units would be left without one token.
     fn is_left(&mut self, now: Instant, floor: i64) -> bool {
         self.refill(now);
         self.tokens - TOKEN >= floor

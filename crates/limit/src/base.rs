@@ -103,7 +103,7 @@ impl Base {
         }
     }
 
-    /// Whether enough was learned since the last [`fit`](Self::fit) to make a difference.
+    /// Returns true if enough was learned since the last [`fit`](Self::fit) to make a difference.
     pub(crate) fn is_stale(&self) -> bool {
         self.stale >= 1.0 && self.stale > 0.05 * self.weight
     }

@@ -128,7 +128,7 @@ impl Counts {
         self.expected.iter_mut().for_each(|sum| *sum = faded(*sum));
     }
 
-    /// Whether there is anything to learn from.
+    /// Returns true if there is anything to learn from.
     pub(crate) fn is_evidence(&self) -> bool {
         self.completed > 0.3 || self.expected[CENTRE] > 0.3
     }
@@ -210,7 +210,7 @@ impl Class {
         self.base.median_s() * libm::exp(-STEP * self.moved_steps as f64)
     }
 
-    /// Whether completions come about as soon as from an origin that is not busy.
+    /// Returns true if completions come about as soon as from an origin that is not busy.
     pub(crate) fn is_usual(&self, much: f64) -> bool {
         self.lately > 2.0 && self.expected_lately < much * self.lately + 1.5
     }
@@ -383,7 +383,7 @@ impl Evidence {
         FIRST * self.numbers.enough
     }
 
-    /// Whether any base is known.
+    /// Returns true if any base is known.
     pub(crate) fn is_informed(&self) -> bool {
         self.classes.iter().any(|class| class.base.weight >= self.numbers.enough)
     }
@@ -399,7 +399,7 @@ impl Evidence {
         known.map(|(level, weight)| (level, weight / self.learned))
     }
 
-    /// Whether short classes complete about as soon as at an origin that is not busy.
+    /// Returns true if short classes complete about as soon as at an origin that is not busy.
     pub(crate) fn is_usual(&self) -> bool {
         let short = || self.classes.iter().filter(|class| class.holds_place());
         let completed: f64 = short().map(|class| class.lately).sum();
@@ -414,14 +414,15 @@ impl Evidence {
             .filter(|class| class.holds_place() && (class.in_flight > 0.0 || class.lately > 2.0))
     }
 
-    /// Whether all short classes complete about as soon as expected, or none does: what slows only some may
-    /// be in the way of the others.
+    /// Returns true if all short classes complete about as soon as expected, or none does: what slows only
+    /// some may be in the way of the others.
     pub(crate) fn are_alike(&self) -> bool {
         let mut are_usual = self.present().map(|class| class.is_usual(self.numbers.much));
         are_usual.next().is_none_or(|first| are_usual.all(|is_usual| is_usual == first))
     }
 
-    /// Whether each short class is known: one that has not completed yet may be in the way of the others.
+    /// Returns true if each short class is known: one that has not completed yet may be in the way of the
+    /// others.
     pub(crate) fn are_known(&self) -> bool {
         self.present().all(|class| class.lately > 2.0 && class.base.weight >= self.first())
     }
@@ -460,8 +461,8 @@ impl Evidence {
         mix
     }
 
-    /// Whether half of the requests of a class come back within a third of `bound_s`, about as soon as
-    /// always.
+    /// Returns true if half of the requests of a class come back within a third of `bound_s`, about as soon
+    /// as always.
     pub(crate) fn has_short(&self, bound_s: f64, scale: f64) -> bool {
         let third = position(bound_s / scale / 3.0);
         self.classes.iter().any(|class| {
@@ -469,6 +470,11 @@ impl Evidence {
                 && class.base.survival(third) < 0.5
                 && class.is_usual(self.numbers.much)
         })
+    }
+
+    /// Requests of long classes in flight.
+    pub(crate) fn long_in_flight(&self) -> f64 {
+        self.classes.iter().filter(|class| class.is_long).map(|class| f64::from(class.in_flight)).sum()
     }
 
     /// Separates long classes from short ones: those whose requests take longer than `bound_s` while requests

@@ -38,7 +38,7 @@ pub struct Tick<'a> {
     pub failed: f64,
 }
 
-/// Why the limit moved.
+/// Reason for the move of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// It stayed, and it binds.
@@ -74,7 +74,7 @@ pub struct Learned {
     pub wants_more: bool,
     /// One answer in twenty is later than the target at any limit.
     pub target_infeasible: bool,
-    /// Why the limit moved in this tick.
+    /// Reason for the move of the limit in this tick.
     pub last_move: Move,
 }
 
@@ -107,7 +107,7 @@ pub struct Learner {
     ceiling: f64,
     /// Long requests in flight in calm, on average.
     long_usual: f64,
-    /// The same at the last tick of calm.
+    /// Requests of long classes in flight at the last tick of calm.
     long_last: f64,
     was_known: bool,
     /// Requests offered a second: of late, and on average in calm.
@@ -195,7 +195,7 @@ impl Learner {
         self.evidence.classes.iter().filter(|class| !class.holds_place()).map(|class| class.id)
     }
 
-    /// Whether requests of a class hold no place.
+    /// Returns true if requests of a class hold no place.
     #[must_use]
     pub fn is_long(&self, class: u32) -> bool {
         self.long_classes().any(|id| id == class)
@@ -232,7 +232,7 @@ impl Learner {
         let prompt_max = self.prompt.limit();
         if !is_crowd && !tick.is_waiting && prompt_max.is_none() {
             let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
-            self.long_last = f64::from(tick.long);
+            self.long_last = self.evidence.long_in_flight();
             self.long_usual += (f64::from(tick.long) - self.long_usual) * part;
             // The mean of all calm so far, until that is as long.
             self.calm_s = (self.calm_s + tick.span_s).min(LATELY_S);
@@ -379,8 +379,8 @@ impl Learner {
         }
     }
 
-    /// Whether requests of all classes take several times as long as before although the origin is short of
-    /// nothing and no more of them come: they wait for another service, for example.
+    /// Returns true if requests of all classes take several times as long as before although the origin is
+    /// short of nothing and no more of them come: they wait for another service, for example.
     fn is_slow_by_itself(&self, shortage: f64) -> bool {
         let log_scale = libm::log(self.posterior.scale()) + self.moved_steps as f64 * STEP;
         log_scale > SLOW_STEPS * STEP
@@ -424,7 +424,7 @@ const SHORTAGE_MIN: f64 = 0.05;
 const DEMAND_MAX: f64 = 2.0;
 /// Time over which demand is averaged, seconds.
 const DEMAND_S: f64 = 2.0;
-/// How classes are mixed changes slowly, seconds.
+/// Time constant of the mix of classes, which changes slowly, seconds.
 const MIX_S: f64 = 1.0;
 /// Age, in targets, from which on a request does not keep others out although none has come back; a lower one
 /// may be the service's usual time.

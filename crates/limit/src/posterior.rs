@@ -351,19 +351,18 @@ impl Posterior {
         mean
     }
 
-    /// How much longer than its base a request takes alone: less than 1 where the base was measured under
-    /// load.
+    /// Time that a request takes alone, over its base: less than 1 where the base was measured under load.
     #[must_use]
     pub fn scale(&self) -> f64 {
         libm::exp(self.marginal.iter().zip(&self.log_scale).map(|(part, log)| part * log).sum())
     }
 
-    /// Whether the origin has been found to be another one than at first.
+    /// Returns true if the origin has been found to be another one than at first.
     pub(crate) fn has_changed(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// How much longer than its base a request takes at a number in flight.
+    /// Time that a request takes at a number in flight, over its base.
     #[must_use]
     pub fn stretch(&self, in_flight: f64) -> f64 {
         libm::exp(self.log_stretch(in_flight))

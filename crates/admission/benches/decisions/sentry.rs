@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 const CLASSES: u64 = 8;
 pub(super) const GATES: usize = 4;
-/// Requests drawn beforehand: so many that branch prediction does not learn them.
+/// Requests drawn beforehand, enough that branch prediction does not learn them.
 const REQUESTS: usize = 65_536;
 
-/// Classes with guarantees (spent at once), and room for so many.
+/// Classes with guarantees (spent at once), and the limit that they share.
 pub(super) fn plan(classes: u64, decide: Decide, limit: u32, hold_len: u32) -> (Policy, Plan) {
     let class = |rank: u64| ClassPolicy {
         revenue: 100.0 - rank as f64,
@@ -88,7 +88,7 @@ pub(super) fn decisions(c: &mut Criterion) {
             bench.gates[0].end(bench.now, permit, ending);
         });
     });
-    // The queue of each class is full, 1,000 clients wait in it; whoever has most waiting gives way.
+    // The queue of each class is full, 1,000 clients wait in it; the client with most waiting gives way.
     let mut bench = Bench::new(Decide::Reservation, 1, 1_000).filled(20_000);
     c.bench_function("sentry, 8 classes: refused, or held instead of another", |b| {
         b.iter(|| black_box(bench.arrive()))
@@ -122,7 +122,7 @@ pub(super) fn refusals(c: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     let mut bench = Bench::new(Decide::Threshold, 1, 0).filled(100);
     group.bench_function("threshold", |b| b.iter(|| black_box(bench.arrive())));
-    // Two servers' worth is there, and nobody else would be answered in time.
+    // Two servers' worth is there, and no other request would be answered in time.
     let mut bench = Bench::new(Decide::Batch(test), 1_000_000, 1_000);
     let (_, mut open) = plan(CLASSES, Decide::Batch(test), 1_000_000, 1_000);
     open.epoch = 3;
@@ -134,7 +134,7 @@ pub(super) fn refusals(c: &mut Criterion) {
     group.bench_function("batch", |b| {
         b.iter(|| {
             let arrived = bench.arrive();
-            // A round is due for every so many requests.
+            // A round is due after some number of requests.
             while let Some(released) = bench.gates[0].next(bench.now) {
                 black_box(released);
             }
@@ -144,8 +144,8 @@ pub(super) fn refusals(c: &mut Criterion) {
     group.finish();
 }
 
-/// What a candidate policy costs beside the live one: asked about a request, told that it was let in, and of
-/// its end.
+/// Cost of a candidate policy beside the live one: it evaluates a request, and records its admission and its
+/// end.
 pub(super) fn compared(c: &mut Criterion) {
     let (policy, open) = plan(CLASSES, Decide::Reservation, 1_000_000, 1_000);
     let mut gate = CandidateGate::new(Arc::new(Common::new(GATES)), 0, &policy, &open);

@@ -1,4 +1,4 @@
-//! Which clients behave like people: a page, then its assets, asked for from that page.
+//! Evidence that a client behaves like a person: a page, then its assets, asked for from that page.
 //!
 //! A browser that opens a page asks for the page's style sheets, scripts and images within seconds, and names
 //! the page in `Referer`. A crawler seldom does: what it fetches beside pages costs it as much as pages. A
@@ -139,7 +139,7 @@ struct Record {
     tag: u64,
     /// The minute in which it was first seen.
     first: u64,
-    /// When it last behaved like a person; 0 for never.
+    /// Time at which it last behaved like a person; 0 for never.
     proof: u64,
     /// The second in which it was last seen.
     last: u64,
@@ -193,7 +193,7 @@ impl Record {
         clock.minute.wrapping_sub(self.first) & mask(FIRST_BITS)
     }
 
-    /// How much is lost when another key takes its place.
+    /// Value that is lost when another key takes its place.
     fn worth(&self, clock: &Clock) -> u64 {
         match (self.is_used(), self.is_person(clock)) {
             (false, _) => 0,

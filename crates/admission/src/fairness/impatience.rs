@@ -1,4 +1,4 @@
-//! Which sources ignore `Retry-After` again and again.
+//! Detects sources that ignore `Retry-After` again and again.
 //!
 //! **Decides** for how long new connections of a source (one IPv4 address, one IPv6 /64) are to be refused,
 //! **from** its refused requests and the `Retry-After` of each.
@@ -80,7 +80,7 @@ pub struct Impatience {
 pub struct Listing {
     /// For this long.
     pub during: Duration,
-    /// Which time this is, those that are forgotten left out.
+    /// Number of this listing, without those that are forgotten.
     pub times: u32,
 }
 
@@ -137,7 +137,7 @@ impl Impatience {
         }
     }
 
-    /// Whether people came from this source in the last ten minutes.
+    /// Returns true if people came from this source in the last ten minutes.
     #[must_use]
     pub fn has_people(&self, now: Instant, source: u64) -> bool {
         let (first, second) = self.places_of_people(source);
@@ -204,7 +204,7 @@ impl Impatience {
         Some(Listing { during, times })
     }
 
-    /// Whether a request of any client was refused lately.
+    /// Returns true if a request of any client was refused lately.
     #[must_use]
     pub fn is_short(&self, now: Instant) -> bool {
         let refused_s = self.refused_s.load(Relaxed);
@@ -220,7 +220,8 @@ impl Impatience {
         }
     }
 
-    /// How often a source that owed patience, or was listed lately, made room for another or kept one out.
+    /// Number of times that a source which owed patience, or was listed lately, made room for another or kept
+    /// one out.
     #[must_use]
     pub fn displaced(&self) -> u64 {
         self.displaced.load(Relaxed)
@@ -318,7 +319,7 @@ impl Record {
         (self.until_s & mask(u64::BITS - TIMES_BITS)) << TIMES_BITS | u64::from(self.times)
     }
 
-    /// How often it was, as far as that is not forgotten.
+    /// Number of its listings that are not forgotten.
     fn times_now(self, now: Instant) -> u32 {
         let forgiven = seconds(now).saturating_sub(self.until_s) / FORGIVEN_AFTER.as_secs();
         self.times.saturating_sub(u32::try_from(forgiven).unwrap_or(u32::MAX))

@@ -29,7 +29,7 @@ pub(super) struct Partition {
     pub(super) rate_of_one: f64,
     /// Mean cost of a request.
     pub(super) request_us: f64,
-    /// Whether a value that people show has as many shares as there are of them.
+    /// True if a value that people show has as many shares as there are people who show it.
     pub(super) has_weights: bool,
     /// Page views of a person, as views are counted.
     pub(super) views_of_a_person: f64,

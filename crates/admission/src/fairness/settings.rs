@@ -10,7 +10,7 @@ pub struct FairnessSettings {
     /// Memory of cost rates. Default 5 s: a page and its assets are no heavy client, and a crawler is found
     /// within two or three seconds.
     pub averaging: Duration,
-    /// How long a person counts as active. Default 30 s: people read a page for about that long.
+    /// Time for which a person counts as active. Default 30 s: people read a page for about that long.
     pub window: Duration,
 }
 

@@ -141,7 +141,7 @@ impl Fairness {
         self.refuses_until = Some(now + REFUSING_FOR);
     }
 
-    /// Whether a request was refused just now: no client is demoted for what others merely wait for.
+    /// Returns true if a request was refused just now: no client is demoted while others merely wait.
     #[must_use]
     pub fn is_refusing(&self, now: Instant) -> bool {
         self.refuses_until.is_some_and(|until| now < until)
@@ -339,8 +339,8 @@ const CROWD_SPREAD: f64 = 4.0;
 const PEOPLE_MIN: f64 = 3.0;
 /// Requests of a newcomer until it has evidence: a page and two assets.
 const UNPROVEN_REQUESTS: f64 = 3.0;
-/// Where fewer than this part of the requests without evidence that are served end in evidence, they are
-/// mostly not people's: of a crowd of newcomers nearly all do.
+/// Least part of the served requests without evidence that end in evidence if people send them. Below it they
+/// are mostly not people's: of a crowd of newcomers nearly all do.
 const CONVERTED_MIN: f64 = 0.3;
 /// Memory by which it is judged whether there is an excess now, seconds.
 const LATELY_S: f64 = 1.0;

@@ -37,8 +37,8 @@ impl Sign {
         Self::SessionAge,
     ];
 
-    /// Whether it names one place on the network. The other signs name a kind of software or of request,
-    /// which people may share with a crawler.
+    /// Returns true if it names one place on the network. The other signs name a kind of software or of
+    /// request, which people may share with a crawler.
     #[must_use]
     pub const fn is_place(self) -> bool {
         matches!(self, Self::Address | Self::Network)
@@ -68,7 +68,7 @@ pub struct Conduct {
     pub has_session: bool,
 }
 
-/// Why a request is demoted: for `explain`.
+/// Reason for the demotion of a request: for `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// Its person has more than a share.

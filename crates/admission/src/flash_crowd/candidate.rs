@@ -38,8 +38,8 @@ use crate::Flow;
 use alloc::boxed::Box;
 use flashweir_core::{Instant, Verdict};
 
-/// How often two ceilings agreed: checks of requests, by which of the two let the request pass. A request
-/// that waits for the sentry is checked again when its turn comes, and counts again.
+/// Agreement of two ceilings: checks of requests, by which of the two let the request pass. A request that
+/// waits for the sentry is checked again when its turn comes, and counts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
     /// Both let the request pass.
@@ -230,7 +230,7 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// When the buckets, which begin empty, are full.
+    /// Time at which the buckets, which begin empty, are full.
     const FULL: Instant = Instant::from_secs(100);
 
     /// A live gate and a candidate with these ceilings.

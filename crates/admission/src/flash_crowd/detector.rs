@@ -47,7 +47,7 @@ const RESTORED_SPREAD: f64 = 0.5;
 /// A lasting change without more demand is taken for the new normal after this long, or 15 intervals.
 const REBASE_AFTER: Duration = Duration::from_secs(60);
 const REBASE_AFTER_INTERVALS: u32 = 15;
-/// How fast the baseline then drifts: 2 % a tick of a second or more.
+/// Rate at which the baseline then drifts: 2 % a tick of a second or more.
 const REBASE_PER_SECOND: f64 = 0.02;
 /// Intervals at least this long don't overlap in their responses: one evaluation is evidence enough.
 const SINGLE_EVALUATION: Duration = Duration::from_secs(5);
@@ -98,7 +98,7 @@ pub(super) struct Detector {
     unique_offered_variance: DecayingMean,
     /// Completed while responses were not worse than usual.
     carried: DecayingMean,
-    /// When the last whole span was looked at, and unique offered in it, requests per second.
+    /// Time of the evaluation of the last whole span, and unique offered in it, requests per second.
     previous_span: Option<(Instant, f64)>,
     /// Conditions (1) and (2) at the last four evaluations, newest in bit 0.
     evidence: u8,
@@ -204,8 +204,8 @@ impl Detector {
         self.evidence = (self.evidence << 1 | u8::from(both)) & 0b1111;
         let needed = match self.interval {
             long if long >= SINGLE_EVALUATION => 1,
-            apart if apart >= COUNT_SPAN && judgement.quality < UNMISTAKABLE => 1,
-            apart if apart >= COUNT_SPAN => 2,
+            interval if interval >= COUNT_SPAN && judgement.quality < UNMISTAKABLE => 1,
+            interval if interval >= COUNT_SPAN => 2,
             _ => 3,
         };
         both && self.evidence.count_ones() >= needed

@@ -116,19 +116,19 @@ impl FlashCrowdGate {
         self.hosts.hit(host_key, 1);
     }
 
-    /// How often a host had to make room for another one in the table of what arrives.
+    /// Number of times that a host had to make room for another one in the table of arrivals.
     #[must_use]
     pub fn hosts_replaced(&self) -> u64 {
         self.hosts.replaced()
     }
 
-    /// Whether a crowd came to this host while another stage refuses.
+    /// Returns true if a crowd came to this host while another stage refuses.
     #[must_use]
     pub fn is_hot(&self, host_key: u64) -> bool {
         self.hot_hosts.contains(&host_key)
     }
 
-    /// Whether the ceiling lets a request of this standing pass; takes nothing.
+    /// Checks if the ceiling lets a request of this standing pass; takes nothing.
     pub fn check(&mut self, now: Instant, host_key: u64, standing: Standing) -> Verdict {
         let passes = match (self.ceiling.bucket_of(host_key), standing) {
             (None, _) | (_, Standing::Exempt) => true,

@@ -1,4 +1,4 @@
-//! Which hosts the crowd went to, so that bystanders pass untouched (NEWS §4.4).
+//! Finds the hosts the crowd went to, so that bystanders pass untouched (NEWS §4.4).
 //!
 //! A host is a hot-spot because its demand *rose*, not because it is large: each key's rate is compared with
 //! its own rate before the alarm, and keys that make up at least a quarter of the whole increase are hot, at

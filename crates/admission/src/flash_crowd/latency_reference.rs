@@ -56,12 +56,12 @@ pub(super) struct LatencyReference {
     /// The median over all classes.
     service: RunningMedian,
     service_learned: u8,
-    /// Where in a distribution to learn from next: multiples of the golden ratio, which come close to every
-    /// quantile soon and favour none.
+    /// Position in a distribution to learn from next: multiples of the golden ratio, which come close to
+    /// every quantile soon and favour none.
     quantile: u64,
 }
 
-/// How a response compares with its class.
+/// Comparison of a response with its class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Score {
     /// Median of the class over this latency, at most 1.

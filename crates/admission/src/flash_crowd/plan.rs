@@ -16,11 +16,11 @@ pub struct Plan {
     pub hot_hosts: Vec<u64>,
     /// Each gate's part of every limited rate, in thousandths, by gate; sums to 1000.
     pub gate_shares_milli: Vec<u32>,
-    /// When the limit last changed: responses to requests received before say nothing about it.
+    /// Time of the last change of the limit: responses to requests received before say nothing about it.
     pub evidence_from: Instant,
-    /// When a refused client may hope for better; shells round up to seconds and add jitter.
+    /// Time after which a refused client may hope for better; shells round up to seconds and add jitter.
     pub retry_after: Duration,
-    /// Why.
+    /// Reason for the plan.
     pub explanation: Explanation,
 }
 
@@ -55,7 +55,7 @@ pub enum Mode {
     Probe,
 }
 
-/// Why load looks as it does.
+/// Reason for the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Too few responses to judge.
@@ -70,7 +70,7 @@ pub enum Cause {
     SurgeOk,
 }
 
-/// Which rule made this plan.
+/// Rule that made this plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing was decided since the last plan.

@@ -10,7 +10,7 @@ use super::latency_reference::LatencyReference;
 use super::published::{Form, Published};
 use super::rate_limit::RateLimit;
 use super::shares::gate_shares_milli;
-use super::window::{Counts, Measurement, Told, Window};
+use super::window::{Counts, Measurement, ResponseValue, Window};
 use super::{Baseline, Cause, Explanation, Limit, Mode, Plan, PlannerMode, Rule, Sample, Settings};
 use crate::{Binding, Flow, Planner};
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -20,8 +20,8 @@ use flashweir_core::{Duration, Instant, Rate};
 /// The longest a refused client is asked to wait before jitter: beyond it people have gone elsewhere.
 const RETRY_AFTER_MAX_S: f64 = 30.0;
 
-/// How long plans name hot hosts after another stage refused: a queue that empties for a moment does not make
-/// a host usual.
+/// Time for which plans name hot hosts after another stage refused: a queue that empties for a moment does
+/// not make a host usual.
 const SHORT_FOR: Duration = Duration::from_secs(10);
 
 /// Detector, ceiling and hot-spots of one service.
@@ -217,12 +217,12 @@ impl Planner for FlashCrowdPlanner {
         self.hot_spots.count(&sample.hosts);
         let (window, evidence_from) = (&mut self.window, sample.evidence_from);
         self.latency.score(&sample.latencies, self.learning, |cell, score| {
-            window.push(now, evidence_from, cell.count, Told::Latency(score));
+            window.push(now, evidence_from, cell.count, ResponseValue::Latency(score));
         });
         for cell in &sample.rates {
             // Below 2³⁴ to 33 significant bits; the rounding is far within a bucket.
             let rate_bytes_per_s = middle_of(cell.bucket) as f32;
-            window.push(now, evidence_from, cell.count, Told::Rate(rate_bytes_per_s));
+            window.push(now, evidence_from, cell.count, ResponseValue::Rate(rate_bytes_per_s));
         }
     }
 

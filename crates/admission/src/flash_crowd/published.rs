@@ -29,7 +29,7 @@ const STEP: f64 = 0.2;
 /// A ceiling is never below one request a second: zero would end all measurement.
 const CEILING_MIN_RPS: f64 = 1.0;
 
-/// Which of the two published forms.
+/// One of the two published forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Paper,

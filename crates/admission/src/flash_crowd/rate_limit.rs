@@ -261,8 +261,8 @@ impl RateLimit {
         self.drain(now, measured)
     }
 
-    /// Whether a link that gets no more than the floor has brought hardly any response to its client for
-    /// long: all leave before.
+    /// Returns true if a link that gets no more than the floor has brought hardly any response to its client
+    /// for long: all leave before.
     fn is_starved(&self, now: Instant, measured: &Measurement) -> bool {
         self.acts
             && self.mode == Mode::Alarm
@@ -292,7 +292,7 @@ impl RateLimit {
         self.unmoved = 0;
     }
 
-    /// Whether limiting has stopped having any effect on the waiting time, with no backlog growing.
+    /// Returns true if limiting no longer has any effect on the waiting time, with no backlog growing.
     fn is_unmoved(&mut self, measured: &Measurement, quality: f64) -> bool {
         let change_s = (measured.excess_s - self.last_excess_s).abs();
         let still = measured.excess_s > NO_WAIT_S
@@ -369,7 +369,7 @@ impl RateLimit {
         self.evidence_from = now;
     }
 
-    /// Whether offered has stayed well under the ceiling for long enough to remove it.
+    /// Returns true if offered has stayed well under the ceiling for long enough to remove it.
     fn is_slack(&mut self, now: Instant, measured: &Measurement) -> bool {
         if measured.offered_rps >= RELEASE_BELOW * self.ceiling_rps {
             self.slack_since = None;
@@ -387,47 +387,47 @@ fn drain_rate_rps(measured: &Measurement) -> f64 {
     measured.completed_rps * part.clamp(DRAIN_LEAST, CUT_SHALLOWEST)
 }
 
-/// How long what went in during the span and has not come out takes to come out (Little's law): where a queue
-/// grows quickly, those that have left it met a shorter one.
+/// Time that the requests which went in during the span and have not come out take to come out (Little's
+/// law): where a queue grows quickly, those that have left it met a shorter one.
 fn backlog_s(measured: &Measurement) -> f64 {
     let grows_rps = measured.entered_rps - measured.completed_rps - measured.unfinished_rps;
     grows_rps.max(0.0) * measured.span_s / measured.completed_rps.max(FLOOR_RPS)
 }
 
-/// Whether much less comes out than goes in. Requests whose clients have left are not missing: they no longer
-/// wait.
+/// Returns true if much less comes out than goes in. Requests whose clients have left are not missing: they
+/// no longer wait.
 fn falls_behind(measured: &Measurement) -> bool {
     let admitted = measured.entered_rps * measured.span_s;
     let missing = admitted - (measured.completed_rps + measured.unfinished_rps) * measured.span_s;
     missing > SHORTFALL * admitted && missing > SHORTFALL_SIGMAS * libm::sqrt(admitted)
 }
 
-/// Whether so much more comes out than goes in that the wait is gone soon: then a deeper cut gains nothing,
-/// and the time it takes to find the way up again is lost.
+/// Returns true if so much more comes out than goes in that the wait is gone soon: then a deeper cut gains
+/// nothing, and the time it takes to find the way up again is lost.
 fn drains_by_itself(measured: &Measurement) -> bool {
     let spare_rps = measured.completed_rps - measured.entered_rps;
     spare_rps > 0.0 && measured.excess_s * measured.completed_rps <= DRAIN_PATIENCE_S * spare_rps
 }
 
-/// Whether no more ends than goes in, and not because all that goes in waits: nothing is left of what stood
-/// there.
+/// Returns true if no more ends than goes in, and not because all that goes in waits: nothing is left of what
+/// stood there.
 fn flows_through(measured: &Measurement) -> bool {
     let ended_rps = measured.completed_rps + measured.unfinished_rps;
     ended_rps <= measured.entered_rps && measured.completed_rps >= FLOWS_FROM * measured.entered_rps
 }
 
-/// Whether of what goes in hardly anything reaches its client.
+/// Returns true if hardly anything of what goes in reaches its client.
 fn brings_nothing(measured: &Measurement) -> bool {
     measured.completed_rps <= SHORTFALL * measured.entered_rps
 }
 
-/// Whether there is a wait that will not be gone soon. Only for a link: a client that leaves an origin leaves
-/// its work there.
+/// Returns true if there is a wait that will not be gone soon. Only for a link: a client that leaves an
+/// origin leaves its work there.
 fn is_standing(measured: &Measurement) -> bool {
     measured.judges_delivery && measured.excess_s >= STANDING_S && !drains_by_itself(measured)
 }
 
-/// Whether the measured counts lie wholly after `since`.
+/// Returns true if the measured counts lie wholly after `since`.
 fn spans_only_since(now: Instant, measured: &Measurement, since: Instant) -> bool {
     now.saturating_since(since).as_secs_f64() >= measured.span_s
 }

@@ -85,7 +85,7 @@ impl Responses {
         (cells, rates.collect(), core::mem::take(&mut self.unclassed))
     }
 
-    /// Where a key is, or would be: there is always a free place.
+    /// Index of a key, or of the free place it would take: there is always a free place.
     fn place_of(&self, key: u32) -> usize {
         // Fibonacci hashing: the upper bits of the product are the well mixed ones.
         let mut place = (key.wrapping_mul(0x9E37_79B1) >> (u32::BITS - SLOTS_LOG2)) as usize;

@@ -12,7 +12,7 @@ use flashweir_core::{Instant, limits::URL_CLASSES};
 /// Measurements of one gate between two drains.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// Which gate (worker) this is; plans carry a share of the ceiling for each.
+    /// Index of the gate (worker); plans carry a share of the ceiling for each.
     pub gate: usize,
     /// Start of the interval measured.
     pub from: Instant,
@@ -122,7 +122,7 @@ pub struct HostCount {
 /// One finished (or, for long transfers, progressing) response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Response {
-    /// When its request was received: identifies the limit under which it was admitted.
+    /// Time at which its request was received: identifies the limit under which it was admitted.
     pub started: Instant,
     /// Body bytes.
     pub bytes: u64,
@@ -131,6 +131,6 @@ pub struct Response {
     /// First byte sent to last byte acknowledged, bytes per second; `None` where the ratio would be noise
     /// (small or very short transfers).
     pub rate_bytes_per_s: Option<f32>,
-    /// Which URL class it belongs to: a hash of method and path, taken modulo the table by the planner.
+    /// URL class of the request: a hash of method and path, taken modulo the table by the planner.
     pub url_class: u32,
 }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use flashweir_core::Duration;
 
-/// Which rules decide.
+/// Rules that decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlannerMode {
     /// The paper's text: one alarm, averages with switching memory (NEWS §4.2, §6.3).
@@ -18,7 +18,7 @@ pub enum PlannerMode {
 /// Settings of the planner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Which rules decide.
+    /// Rules that decide.
     pub mode: PlannerMode,
     /// Shortest time between two decisions (T of the paper).
     pub interval: Duration,

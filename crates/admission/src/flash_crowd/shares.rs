@@ -1,4 +1,4 @@
-//! How one ceiling is divided among the gates, so that the sum never exceeds it.
+//! Divides one ceiling among the gates, so that the sum never exceeds it.
 
 use alloc::vec::Vec;
 

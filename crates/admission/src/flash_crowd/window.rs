@@ -14,7 +14,7 @@ use flashweir_core::{Duration, Instant, limits::CELLS_PER_WINDOW};
 
 /// Fewer responses than this are no measurement: a tenth of fewer is one or two.
 pub(super) const RESPONSES_MIN: usize = 30;
-/// Where less than this part of what goes in comes out, it waits behind what went in before.
+/// Part of what goes in. While less than it comes out, requests wait behind what went in before.
 pub(super) const FLOWS_FROM: f64 = 0.5;
 /// The canaries: the fastest tenth (p of NEWS §4.1).
 const FASTEST: f64 = 0.10;
@@ -56,18 +56,18 @@ pub(super) struct Counts {
 #[derive(Clone, Copy, Debug)]
 struct Responses {
     observed: Instant,
-    /// When their requests were received, at the earliest.
+    /// Earliest time at which their requests were received.
     started: Instant,
     count: u32,
-    told: Told,
+    value: ResponseValue,
 }
 
 /// Known value of a response. A response with both is in the window twice.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Told {
+pub(super) enum ResponseValue {
     /// Its transfer rate, bytes per second.
     Rate(f32),
-    /// How its latency compares with what is usual, where that is known.
+    /// Comparison of its latency with what is usual, where that is known.
     Latency(Option<Score>),
 }
 
@@ -104,12 +104,11 @@ pub(super) struct Measurement {
 pub(super) struct Fastest {
     /// Their mean.
     pub(super) mean: f64,
-    /// How far chance alone moves that mean, as a variance: other responses of the same service would have
-    /// had another.
+    /// Variance of that mean by chance alone: other responses of the same service would have had another.
     pub(super) chance: f64,
 }
 
-/// How fast responses were, to be cut down to the fastest of them.
+/// Speeds of responses, to be cut down to the fastest of them.
 #[derive(Debug, Default)]
 struct Speeds {
     items: Vec<Speed>,
@@ -173,7 +172,7 @@ impl Fastest {
 }
 
 impl Measurement {
-    /// Whether there is any signal to judge by.
+    /// Returns true if there is any signal to judge by.
     pub(super) fn is_valid(&self) -> bool {
         self.fast_rate.is_some() || self.fast_score.is_some()
     }
@@ -202,7 +201,13 @@ impl Window {
 
     /// Adds responses observed at `now`, some of which began after `evidence_from`; the oldest go when
     /// [`CELLS_PER_WINDOW`] cells are kept.
-    pub(super) fn push(&mut self, observed: Instant, evidence_from: Instant, count: Counted, told: Told) {
+    pub(super) fn push(
+        &mut self,
+        observed: Instant,
+        evidence_from: Instant,
+        count: Counted,
+        value: ResponseValue,
+    ) {
         for (started, count) in [(Instant::ZERO, count.before), (evidence_from, count.since)] {
             if count == 0 {
                 continue;
@@ -210,7 +215,7 @@ impl Window {
             if self.responses.len() == CELLS_PER_WINDOW {
                 self.responses.pop_front();
             }
-            self.responses.push_back(Responses { observed, started, count, told });
+            self.responses.push_back(Responses { observed, started, count, value });
         }
     }
 
@@ -286,9 +291,9 @@ impl Window {
                 continue;
             }
             let count = responses.count;
-            match responses.told {
-                Told::Rate(speed) => self.rates.push(Speed { speed, excess_s: 0.0, count }),
-                Told::Latency(score) => {
+            match responses.value {
+                ResponseValue::Rate(speed) => self.rates.push(Speed { speed, excess_s: 0.0, count }),
+                ResponseValue::Latency(score) => {
                     latencies += count as usize;
                     if let Some(Score { relative: speed, excess_s }) = score {
                         self.scores.push(Speed { speed, excess_s, count });

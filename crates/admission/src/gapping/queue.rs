@@ -61,7 +61,7 @@ impl<T> Queue<T> {
         before - self.waiting.len()
     }
 
-    /// When the first request's time is over. O(length).
+    /// Time at which the first request's time is over. O(length).
     pub(super) fn next_late_at(&self) -> Option<Instant> {
         self.waiting.iter().map(|waiting| waiting.leaves_at).min()
     }

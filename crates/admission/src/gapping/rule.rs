@@ -1,4 +1,4 @@
-//! When the next request may go, by each rule.
+//! Time of the next request, by each rule.
 
 use crate::token_bucket::TokenBucket;
 use flashweir_core::{Duration, Instant, Rate, Rng};
@@ -20,7 +20,7 @@ const BURST_MIN: u64 = 2;
 /// Of a new interarrival time, this part goes into the mean: the last ten or so.
 const INTERARRIVAL_PART: f64 = 0.1;
 
-/// How a restriction is kept.
+/// Method by which a restriction is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rule {
     /// The advertised rate, with a burst of two.
@@ -82,13 +82,13 @@ impl Spacing {
         }
     }
 
-    /// Whether a request may go now. Nothing is taken, and a percentage is not drawn for: it lets the request
-    /// be asked about.
+    /// Returns true if a request may go now. Nothing is taken, and a percentage is not drawn for: it lets the
+    /// request be asked about.
     pub(super) fn has_room(&mut self, now: Instant) -> bool {
         !self.has_order() || self.ready_at(now) <= now
     }
 
-    /// Whether a request may go now; then it counts as sent.
+    /// Admits a request if it may go now; then it counts as sent.
     pub(super) fn admit(&mut self, now: Instant) -> bool {
         let admits = match self.rule {
             Rule::Rate => self.bucket.admit(now),
@@ -109,7 +109,7 @@ impl Spacing {
         self.last_sent = Some(now);
     }
 
-    /// When the next request may go, if none goes before. A percentage lets one go at any time.
+    /// Earliest time of the next request, if none goes before. A percentage lets one go at any time.
     pub(super) fn ready_at(&mut self, now: Instant) -> Instant {
         let interarrival = Duration::from_secs_f64(self.interarrival_s.unwrap_or(0.0));
         let gap = match self.rule {
@@ -121,12 +121,12 @@ impl Spacing {
         self.last_sent.map_or(now, |sent| (sent + gap).max(now))
     }
 
-    /// Whether requests that find no room may wait for it.
+    /// Returns true if requests that find no room may wait for it.
     pub(super) fn has_order(&self) -> bool {
         !matches!(self.rule, Rule::Percentage(_))
     }
 
-    /// How long a request waits that has `ahead` others before it.
+    /// Wait of a request that has `ahead` others before it.
     pub(super) fn wait(&mut self, now: Instant, ahead: usize) -> Duration {
         let first = self.ready_at(now).saturating_since(now);
         let each = match self.rule {

@@ -4,15 +4,15 @@ use super::queue::{Queue, Waiting};
 use super::rule::{Restriction, Rule, Spacing};
 use flashweir_core::{Duration, Instant, Rng};
 
-/// How requests to one upstream are spaced.
+/// Spacing of requests to one upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How a restriction is kept. A rate by default.
+    /// Method by which a restriction is kept. A rate by default.
     pub rule: Rule,
     /// Requests that may wait. 32 by default: with more, memory is used for requests that are refused in the
     /// end, because the waiting time is shorter; 0 refuses at once what does not conform, as the paper does.
     pub queue_max: usize,
-    /// How long a request may wait. A quarter of a second by default: see the module.
+    /// Maximum wait of a request. A quarter of a second by default: see the module.
     pub wait_max: Duration,
     /// Under a rate, what is due in this time may go at once, two requests at least. None by default; of use
     /// where requests cannot wait and come in groups.
@@ -39,7 +39,7 @@ pub enum Released<T> {
     Refuse(T),
 }
 
-/// Why a request is refused at the sender.
+/// Reason for a refusal at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// It could not go before its time would be over.
@@ -117,7 +117,8 @@ impl<T> Target<T> {
         self.restriction = restriction;
     }
 
-    /// Whether a request of this rank would be sent at once if it arrived now. Nothing is taken or counted.
+    /// Returns true if a request of this rank would be sent at once if it arrived now. Nothing is taken or
+    /// counted.
     pub fn would_send(&mut self, now: Instant, rank: u8) -> bool {
         !self.is_restricted(rank) || self.queue.ahead_of(rank) == 0 && self.spacing.has_room(now)
     }
@@ -157,7 +158,7 @@ impl<T> Target<T> {
         self.enqueue(Waiting { rank, leaves_at, kept })
     }
 
-    /// Whether a request of this rank would be sent at once if it arrived now. Takes nothing.
+    /// Returns true if a request of this rank would be sent at once if it arrived now. Takes nothing.
     pub fn is_open(&mut self, now: Instant, rank: u8) -> bool {
         !self.is_restricted(rank) || (self.queue.ahead_of(rank) == 0 && self.spacing.ready_at(now) <= now)
     }
@@ -184,7 +185,8 @@ impl<T> Target<T> {
         self.queue.pop().map(|waiting| Released::Send(waiting.kept))
     }
 
-    /// When [`next`](Self::next) is to be asked even if nothing else happens; none while no request waits.
+    /// Time at which [`next`](Self::next) is to be asked even if nothing else happens; none while no request
+    /// waits.
     pub fn next_wake(&mut self, now: Instant) -> Option<Instant> {
         let late_at = self.queue.next_late_at()?;
         Some(self.spacing.ready_at(now).min(late_at))

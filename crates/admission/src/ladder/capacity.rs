@@ -51,9 +51,9 @@ pub(super) struct Seen {
     pub(super) span_s: f64,
     /// Requests per second that the origin completed.
     pub(super) completed_rps: f64,
-    /// Whether work waits at its end.
+    /// True if work waits at its end.
     pub(super) is_busy: bool,
-    /// Whether senders use what they were given.
+    /// True if senders use what they were given.
     pub(super) binds: bool,
 }
 

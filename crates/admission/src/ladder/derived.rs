@@ -36,7 +36,7 @@ pub fn level_us(backlog_milli: u64, capacity: Rate) -> u64 {
     level.map_or(0, |level| u64::try_from(level).unwrap_or(u64::MAX))
 }
 
-/// How long requests may wait for the origin before the sentry gives up the oldest, microseconds: half of the
+/// Maximum wait of requests for the origin before the sentry gives up the oldest, microseconds: half of the
 /// shortest target at most. Known before anything is known of the origin.
 #[must_use]
 pub fn wait_us(plan: &Plan) -> u64 {
@@ -137,8 +137,8 @@ mod tests {
         assert!(rungs_of_plan(&plan(16, 0)).is_some());
     }
 
-    /// Where the ladder discards from 0.37 s of work on, 37 requests of an origin of 100 a second may wait,
-    /// in their order.
+    /// The ladder discards from 0.37 s of work on, so 37 requests of an origin of 100 a second may wait, in
+    /// their order.
     #[test]
     fn the_sentry_keeps_the_order_while_the_ladder_holds_the_backlog() {
         let learned = plan(1, 400);

@@ -34,7 +34,7 @@ const WAIT_MIN_US: u64 = 10_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct FirstRule {
     growth: Growth,
-    /// When there was last a sign of an overload.
+    /// Time of the last sign of an overload.
     seen_at: Option<Instant>,
     part: f64,
     wait_us: u64,
@@ -62,7 +62,7 @@ impl FirstRule {
         self.growth.completed_rps()
     }
 
-    /// Whether more came lately than the origin completes.
+    /// Returns true if more came lately than the origin completes.
     pub(super) fn is_overloaded(&self, now: Instant) -> bool {
         self.seen_at.is_some_and(|seen_at| now.saturating_since(seen_at) < KEPT_FOR)
     }

@@ -86,7 +86,7 @@ impl LadderGate {
         (self.throttled != 0).then(|| self.throttled.trailing_zeros() as u8)
     }
 
-    /// Whether a request of this rank is to be discarded.
+    /// Returns true if a request of this rank is to be discarded.
     #[must_use]
     pub fn is_discarding(&self, rank: u8) -> bool {
         let rank = usize::from(rank).min(self.rungs.as_slice().len() - 1);
@@ -100,8 +100,8 @@ impl LadderGate {
         Orders { discards_from, discards_excess: self.is_discarding_excess() }
     }
 
-    /// Whether a request that its sender should not have sent is to be discarded: while requests wait for the
-    /// origin.
+    /// Returns true if a request that its sender should not have sent is to be discarded: while requests wait
+    /// for the origin.
     #[must_use]
     pub fn is_discarding_excess(&self) -> bool {
         self.scheme != Scheme::ThrottleOnly && self.level >= self.rungs.lowest().abatement

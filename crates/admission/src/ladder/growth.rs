@@ -1,4 +1,4 @@
-//! Whether a backlog grows because the origin cannot keep up, seen from what comes and what is completed
+//! Detects that a backlog grows because the origin cannot keep up, from what comes and what is completed
 //! alone.
 //!
 //! A backlog that grows is no proof: before an origin that takes half a second for each request and any
@@ -34,7 +34,7 @@ struct Tick {
     at: Instant,
     arrived: u64,
     done: u64,
-    /// How long the work that is completed now has taken, seconds; none where none is, or where it arrived
+    /// Time that the work which is completed now has taken, seconds; none where none is, or where it arrived
     /// before all that is remembered.
     taken_s: Option<f64>,
 }
@@ -70,7 +70,7 @@ impl Growth {
         self.completed_rps = over.map(|(tick, span_s)| (done - tick.done) as f64 / 1e3 / span_s);
     }
 
-    /// Whether requests take longer and longer.
+    /// Returns true if requests take longer and longer.
     pub(super) fn is_growing(&self) -> bool {
         self.is_growing
     }
@@ -80,7 +80,7 @@ impl Growth {
         self.completed_rps
     }
 
-    /// How long ago this much had arrived, seconds.
+    /// Time since this much had arrived, seconds.
     fn arrived_before_s(&self, now: Instant, amount: u64) -> Option<f64> {
         let index = self.ticks.iter().rposition(|tick| tick.arrived <= amount)?;
         let (from, to) = (self.ticks[index], self.ticks.get(index + 1));

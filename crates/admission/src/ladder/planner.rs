@@ -24,7 +24,7 @@ pub struct LadderInput {
     /// Requests waited for the origin, or were refused because of it, since the last plan: what was completed
     /// is what it can do.
     pub is_short: bool,
-    /// How long requests may wait for the origin, microseconds: see [`wait_us`](super::wait_us).
+    /// Maximum wait of requests for the origin, microseconds: see [`wait_us`](super::wait_us).
     pub wait_us: u64,
     /// The sentry has refused requests since the last plan: there is more work than may wait, even if the
     /// estimated level is low.
@@ -46,7 +46,7 @@ pub struct LadderPlan {
     pub severity: u8,
     /// The capacity by which a backlog is a level: see [`level_us`](super::level_us).
     pub capacity: Rate,
-    /// Why.
+    /// Reason for the plan.
     pub explanation: Explanation,
 }
 
@@ -57,7 +57,7 @@ pub struct Explanation {
     pub rule: Rule,
     /// Unfinished work, microseconds.
     pub level_us: u64,
-    /// Where the level is to settle, microseconds; 0 while nothing is asked.
+    /// Level that the backlog is to settle at, microseconds; 0 while nothing is asked.
     pub reference_us: u64,
     /// The origin's capacity per second.
     pub capacity_rps: f64,
@@ -67,7 +67,7 @@ pub struct Explanation {
     pub used_rps: f64,
 }
 
-/// Which rule made the plan.
+/// Rule that made the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing is known of the origin.
@@ -92,7 +92,7 @@ pub struct LadderPlanner {
     capacity: Capacity,
     /// The newest thresholds.
     rungs: Option<Rungs>,
-    /// When the sentry first knew the origin.
+    /// Time at which the sentry first knew the origin.
     known_since: Option<Instant>,
     level_us: u64,
     /// Advertised rate, and since when less than nine tenths of it have been used.
@@ -249,7 +249,7 @@ impl LadderPlanner {
         });
     }
 
-    /// Whether senders have left part of the rate unused for a while.
+    /// Returns true if senders have left part of the rate unused for a while.
     fn is_unused(&mut self, now: Instant, from_rank: u8) -> bool {
         let used_rps = self.used_rps(from_rank);
         let binds = self.asks.is_none_or(|(_, rate)| used_rps >= BINDS_FROM * rate.per_second());

@@ -6,7 +6,7 @@
 use super::{LadderGate, Rung, Rungs, Scheme};
 use flashweir_core::Duration;
 
-/// How often the paper's tool could read the queue length (§3.3).
+/// Interval at which the paper's tool could read the queue length (§3.3).
 pub const PUBLISHED_POLL: Duration = Duration::from_secs(1);
 /// Onset levels of the four severities that ALGORITHMS §5.6 gives a server with 256 waiting places; the paper
 /// uses one at a time.
@@ -61,7 +61,7 @@ impl Published {
         LadderGate::new(self.scheme(), rungs.expect("thresholds in order, which the caller saw to"), &[])
     }
 
-    /// Which of the paper's schemes it is.
+    /// Scheme of the paper.
     #[must_use]
     pub fn scheme(self) -> Scheme {
         match self {

@@ -33,7 +33,7 @@ pub enum RungsError {
         .rung.abatement, .rung.onset, .rung.discard
     )]
     Rung {
-        /// Which.
+        /// Its rank.
         rank: u8,
         /// Its thresholds.
         rung: Rung,

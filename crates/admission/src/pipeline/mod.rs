@@ -99,7 +99,7 @@ pub struct Pipeline<T> {
     ledger: Ledger,
 }
 
-/// How often something had to make room for something else in a table of bounded size.
+/// Number of entries that had to make room for others in tables of bounded size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replacements {
     /// Hosts in the table of what arrives.
@@ -108,7 +108,7 @@ pub struct Replacements {
     pub refused_attempts: u64,
 }
 
-/// How the flash-crowd stage is configured.
+/// Configuration of the flash-crowd stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlashCrowdOptions {
     /// It only records.
@@ -117,7 +117,7 @@ pub struct FlashCrowdOptions {
     pub judges_whole: bool,
 }
 
-/// Which part of a response's time a stage judges.
+/// Part of a response's time that a stage judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// From the moment the request was sent to the origin to its end.
@@ -133,7 +133,7 @@ pub struct SharedByWorkers {
     pub attempts: Arc<RefusedAttempts>,
     /// Requests in the gateway.
     pub in_gateway: Arc<GatewayCount>,
-    /// Which clients behave like people, over all workers.
+    /// Evidence of clients that behave like people, over all workers.
     pub evidence: Arc<Evidence>,
 }
 
@@ -260,7 +260,7 @@ impl<T> Pipeline<T> {
         self.sentry(key).map_or(1.0, SentryGate::target_stretch)
     }
 
-    /// Which part of a response's time the flash-crowd stage is to judge for this service. The origin's part
+    /// Part of a response's time that the flash-crowd stage is to judge for this service. The origin's part
     /// is the sentry's where there is one that acts; the published rules judge the whole.
     #[must_use]
     pub fn judged(&self, key: ServiceKey) -> Judged {
@@ -277,7 +277,7 @@ impl<T> Pipeline<T> {
         self.stages.flash_crowd.observe_response(response);
     }
 
-    /// How often the tables of bounded size have made room since the pipeline was made.
+    /// Number of times that the tables of bounded size have made room since the pipeline was made.
     #[must_use]
     pub fn replacements(&self) -> Replacements {
         Replacements {
@@ -319,7 +319,8 @@ impl<T> Pipeline<T> {
         self.service_mut(key)?.candidate.as_mut().map(|(candidate, _)| candidate.drain(now))
     }
 
-    /// When [`next`](Self::next) is to be asked for a service even if nothing else happens. O(classes).
+    /// Time at which [`next`](Self::next) is to be asked for a service even if nothing else happens.
+    /// O(classes).
     #[must_use]
     pub fn next_wake(&self, key: ServiceKey) -> Option<Instant> {
         self.sentry(key)?.next_wake()
@@ -339,7 +340,7 @@ impl<T> Pipeline<T> {
         present.map(|service| service.key).collect::<Vec<_>>().into_iter()
     }
 
-    /// Whether the service is there, be it retired.
+    /// Returns true if the service is there, be it retired.
     #[must_use]
     pub fn has_service(&self, key: ServiceKey) -> bool {
         self.service(key).is_some()
@@ -382,14 +383,14 @@ impl<T> Pipeline<T> {
         self.sentry(request.service).map_or(0, |gate| gate.cost_us(&request.for_sentry()))
     }
 
-    /// Why the request that arrived last comes after the others of its class, if fairness found it over its
-    /// share.
+    /// Reason why the request that arrived last comes after the others of its class, if fairness found it
+    /// over its share.
     #[must_use]
     pub fn demoted(&self) -> Option<Cause> {
         self.demoted
     }
 
-    /// Whether the client of the request that arrived last behaves like a person.
+    /// Returns true if the client of the request that arrived last behaves like a person.
     #[must_use]
     pub fn was_person(&self) -> bool {
         self.was_person
@@ -401,8 +402,8 @@ impl<T> Pipeline<T> {
         signs.person_key != 0 && self.evidence.observe(now, signs.person_key, signs.conduct).is_person
     }
 
-    /// Whether a service is short, for all or for those who come last: only then are the values of a
-    /// request's signs looked at.
+    /// Returns true if a service is short, for all or for those who come last: only then are the values of a
+    /// request's signs evaluated.
     #[must_use]
     pub fn compares_clients(&self, now: Instant, key: ServiceKey) -> bool {
         self.service(key).is_some_and(|service| service.is_short(now))
@@ -419,7 +420,7 @@ impl<T> Pipeline<T> {
         self.services.iter_mut().map(|service| core::mem::take(&mut service.candidate_overflows)).sum()
     }
 
-    /// How long the oldest request of a class has waited at this worker.
+    /// Wait of the oldest request of a class at this worker.
     #[must_use]
     pub fn oldest_waiting(&self, now: Instant, key: ServiceKey, class: usize) -> Duration {
         self.sentry(key).map_or(Duration::ZERO, |gate| gate.oldest_held(now, class))

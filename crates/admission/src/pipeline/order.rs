@@ -155,7 +155,7 @@ enum Checked {
 struct Reserved {
     /// A token of the ceiling's; not where that is in shadow and would have refused.
     takes_token: bool,
-    /// Where there is a sentry and the class is not exempt.
+    /// Slot at the sentry, if there is a sentry and the class is not exempt.
     slot: Option<Slot>,
     position: Position,
 }
@@ -431,8 +431,8 @@ impl<T> Pipeline<T> {
         Permit { service: key, origin }
     }
 
-    /// Where the request comes among those of its class while its service is short, and why fairness has it
-    /// come last, if so.
+    /// Position of the request among those of its class while its service is short, and the reason why
+    /// fairness has it come last, if so.
     fn position(&mut self, now: Instant, request: &AdmissionRequest) -> (Position, Option<Cause>) {
         let is_hot =
             self.stages.flash_crowd.is_hot(request.host_key) && !self.stages.flash_crowd_options.is_shadow;
@@ -453,7 +453,7 @@ impl<T> Pipeline<T> {
         }
     }
 
-    /// Whether a request that has to wait would be answered too late for its caller: see
+    /// Returns true if a request that has to wait would be answered too late for its caller: see
     /// [`SentryGate::shortest_wait`]. A request that need not wait is sent regardless of the usual time of
     /// the origin, so that a wrong estimate cannot refuse all requests for good.
     ///
@@ -467,7 +467,7 @@ impl<T> Pipeline<T> {
         deadline <= now + gate.shortest_wait(now, &asked) + service
     }
 
-    /// Whether many wait already where this request is to wait.
+    /// Returns true if many wait already where this request is to wait.
     fn is_crowded(&self, request: &AdmissionRequest) -> bool {
         self.sentry(request.service).is_some_and(|gate| gate.is_crowded(request.class))
     }

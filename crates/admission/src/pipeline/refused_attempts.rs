@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use flashweir_core::{Duration, Instant, limits::REFUSED_ATTEMPTS};
 
-/// How long a refusal is remembered: NEWS's flow timeout, and beyond every `Retry-After` we send.
+/// Time for which a refusal is remembered: NEWS's flow timeout, and beyond every `Retry-After` we send.
 const REMEMBERED_FOR: Duration = Duration::from_secs(64);
 
 const SECONDS_BITS: u32 = 20;
@@ -48,7 +48,7 @@ impl RefusedAttempts {
         old & !SECONDS_MASK != tag(person) && age_s(now, old) <= REMEMBERED_FOR.as_secs()
     }
 
-    /// Whether `person` was refused within the last 64 seconds.
+    /// Returns true if `person` was refused within the last 64 seconds.
     #[must_use]
     pub fn is_retry(&self, now: Instant, person: u64) -> bool {
         self.places(person).iter().any(|place| {

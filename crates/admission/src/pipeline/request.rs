@@ -15,7 +15,7 @@ pub struct ServiceKey {
     pub(super) serial: u32,
 }
 
-/// Whether a request is demand: whether a client sent it, and it has not been counted yet.
+/// Demand or none: a request is demand if a client sent it and it has not been counted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asking {
     /// It arrives.
@@ -50,23 +50,23 @@ pub struct AdmissionRequest {
     pub is_beyond_sender_share: bool,
     /// From then on its caller cannot use an answer, where it says so.
     pub deadline: Option<Instant>,
-    /// How the service's candidate policy takes it, where there is one that counts it.
+    /// Form in which the service's candidate policy takes it, where there is one that counts it.
     pub candidate: Option<Asked>,
     /// The door is closed to it, for this reason: the gateway stops, or its connection is one too many.
     pub closed: Option<Reason>,
     /// Signs of its client, for shares among clients by what they have in common.
     pub signs: RequestSigns,
-    /// Whether it is to be counted.
+    /// Demand to be counted, or none.
     pub asking: Asking,
 }
 
 impl AdmissionRequest {
-    /// Whether its deadline is over.
+    /// Returns true if its deadline is over.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| now >= deadline)
     }
 
-    /// Whether it is demand, and its refusal evidence.
+    /// Returns true if it is demand, and its refusal evidence.
     pub(super) fn is_counted(&self) -> bool {
         self.asking == Asking::First
     }
@@ -103,14 +103,14 @@ pub enum Released<T> {
 pub struct Refusal {
     /// The stage.
     pub stage: StageName,
-    /// Why, and when the client may come back.
+    /// Reason for the refusal, and time after which the client may come back.
     pub shed: Shed,
     /// The numbers behind it, where it is the sentry's.
     pub sentry: Option<SentryFigures>,
     /// The candidate policy's opinion of the same request.
     pub candidate: Option<CandidateOpinion>,
-    /// Why it came after the others, where its client or what it has in common with others is over a fair
-    /// share.
+    /// Reason why it came after the others, where its client or what it has in common with others is over a
+    /// fair share.
     pub demoted: Option<Cause>,
 }
 
@@ -134,7 +134,7 @@ pub struct SentryFigures {
     pub in_flight: u32,
     /// Requests that wait at this worker.
     pub waiting: u32,
-    /// How long the oldest of its class has waited at this worker, microseconds; 0 if none of it waits.
+    /// Wait of the oldest of its class at this worker, microseconds; 0 if none of it waits.
     pub oldest_waiting_us: u32,
 }
 
@@ -164,14 +164,14 @@ impl Ticket {
         self.service
     }
 
-    /// Where it comes among those of its class.
+    /// Its position among those of its class.
     #[must_use]
     pub fn position(&self) -> Position {
         self.position
     }
 }
 
-/// How an admitted request came to its end, at the origin or altogether.
+/// End of an admitted request, at the origin or altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The response was whole and without error.
@@ -185,7 +185,7 @@ pub enum Outcome {
     Withdrawn,
 }
 
-/// Where a failure comes from.
+/// Source of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureSource {
     /// The origin: it could not be reached, broke off, took too long, or answered with its own error.
@@ -199,7 +199,7 @@ pub enum FailureSource {
 /// Report of an origin on a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OriginReport {
-    /// How long the request took, microseconds.
+    /// Time that the request took, microseconds.
     pub measured_us: Option<u32>,
 }
 
@@ -255,7 +255,7 @@ pub(super) enum SlotShare {
 /// Key of a request at a candidate policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CandidateKey {
-    /// Which of the candidates that the service has had.
+    /// Number of the candidate, of those that the service has had.
     pub(super) candidate: u32,
     pub(super) key: usize,
     pub(super) class: u8,
@@ -268,7 +268,7 @@ impl OriginShare {
         self.service
     }
 
-    /// Whether others have its slot while its client is waited for.
+    /// Returns true if others have its slot while its client is waited for.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         matches!(self.slot, SlotShare::Paused(_))

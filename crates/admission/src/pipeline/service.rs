@@ -89,7 +89,7 @@ impl<T> Service<T> {
         self.candidate = candidate.map(|candidate| (candidate, self.candidates));
     }
 
-    /// Whether it has this key and has not gone.
+    /// Returns true if it has this key and has not gone.
     pub(super) fn is(&self, key: ServiceKey) -> bool {
         self.key == key && !self.is_gone
     }

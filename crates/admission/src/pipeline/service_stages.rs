@@ -20,7 +20,7 @@ pub(super) enum SlotCheck {
 pub(super) struct Judgement {
     /// Its client behaves like a person.
     pub(super) is_person: bool,
-    /// Why it comes after the others, if so.
+    /// Reason why it comes after the others, if so.
     pub(super) demoted: Option<Cause>,
 }
 
@@ -121,13 +121,13 @@ impl<T> Service<T> {
         Judgement { is_person: known.is_person, demoted }
     }
 
-    /// Whether the service is short and the request shows signs of its client.
+    /// Returns true if the service is short and the request shows signs of its client.
     pub(super) fn is_judged_fairly(&self, now: Instant, request: &AdmissionRequest) -> bool {
         let is_known = request.signs.person_key != 0 && request.standing != Standing::Exempt;
         is_known && self.is_short(now)
     }
 
-    /// Whether it is short, for all or for those who come last.
+    /// Returns true if it is short, for all or for those who come last.
     pub(super) fn is_short(&self, now: Instant) -> bool {
         self.shares.is_short(now) || self.fairness.is_refusing(now)
     }

@@ -1,5 +1,5 @@
-//! Which clients have had more than their share of a service while it was short: they get what the others
-//! leave.
+//! Finds the clients that have had more than their share of a service while it was short: they get what the
+//! others leave.
 //!
 //! Each client has a *lane*: the time that its requests were at the origin, of which a quarter is forgotten
 //! each second. Over its share is a client whose lane holds more than one and a half times the mean of the
@@ -42,7 +42,7 @@ pub(super) struct Shares {
     /// By class, microseconds: a client with more is over its share.
     allowed_us: [u32; CLASSES],
     takes_shares_at: Instant,
-    /// When a quarter is forgotten next.
+    /// Time at which a quarter is forgotten next.
     forgets_at: Instant,
     short_until: Instant,
 }
@@ -94,12 +94,12 @@ impl Shares {
         self.short_until = now + SHORT_FOR;
     }
 
-    /// Whether many waited or a request was refused in the last minute.
+    /// Returns true if many waited or a request was refused in the last minute.
     pub(super) fn is_short(&self, now: Instant) -> bool {
         now < self.short_until
     }
 
-    /// Whether this client is over its share of a service that is short.
+    /// Returns true if this client is over its share of a service that is short.
     pub(super) fn is_over(&mut self, now: Instant, class: u8, client_key: u64) -> bool {
         if !self.is_short(now) {
             return false;
@@ -212,7 +212,7 @@ const PAUSED: u16 = 1 << 15;
 const _: () = assert!(SHARE_LANES <= PAUSED as usize, "a bit is left beside the number of a lane");
 /// Bits that the number of a lane is not made of.
 const TAG_SHIFT: u32 = 56;
-/// How long a service counts as short after many waited or a request was refused.
+/// Time for which a service counts as short after many waited or a request was refused.
 const SHORT_FOR: Duration = Duration::from_secs(60);
 const FORGETS_EACH: Duration = Duration::from_secs(1);
 /// In this time no client gets far over its share, and an evaluation of the sums costs less than a hundredth

@@ -1,4 +1,4 @@
-//! Why load is as it is, in one word for people: whether demand rose, and what is short.
+//! Reason for the load, in one word for people: demand rose or did not, and one resource is short or none.
 //!
 //! | demand | the origin is short | delivery is short | nothing is short |
 //! |---|---|---|---|
@@ -22,7 +22,7 @@ use super::{Resource, StageName};
 use crate::flash_crowd::Cause;
 use flashweir_core::{Duration, Instant};
 
-/// Why load is as it is.
+/// Reason for the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LoadCause {
     /// Too few responses came back to judge by, and no request is refused.
@@ -93,11 +93,11 @@ pub struct Situation {
 /// A verdict in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadVerdict {
-    /// Why load is as it is.
+    /// Reason for the load.
     pub cause: LoadCause,
     /// The stage that limits; none while nothing is short.
     pub limits: Option<StageName>,
-    /// When it came into force.
+    /// Time at which it came into force.
     pub since: Instant,
 }
 
@@ -206,7 +206,7 @@ impl VerdictKeeper {
         }
     }
 
-    /// Whether most of the requests refused lately were of clients over a fair share.
+    /// Returns true if most of the requests refused lately were of clients over a fair share.
     fn is_by_over_share(&mut self, seen: &Situation) -> bool {
         self.refused_lately = self.refused_lately * LATELY_KEEP + seen.refused.iter().sum::<u64>() as f64;
         self.over_share_lately = self.over_share_lately * LATELY_KEEP + seen.over_share as f64;

@@ -21,10 +21,10 @@ use flashweir_core::{Duration, Instant, Reason};
 /// State of a gate's rounds.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// When each class's last one was.
+    /// Time of each class's last one.
     last: [Instant; CLASSES],
     open: Option<Round>,
-    /// When a class was last refused something, and its rank.
+    /// Time at which a class was last refused something, and its rank.
     failed: Option<(Instant, u8)>,
 }
 
@@ -185,7 +185,7 @@ pub(super) fn lane_of_cost(cost_us: u32) -> usize {
     LANES_END_US.partition_point(|&end_us| end_us < cost_us)
 }
 
-/// Where lanes of service time end, microseconds: 1 ms · 1.5ʲ; what is longer is in one more.
+/// Ends of the lanes of service time, microseconds: 1 ms · 1.5ʲ; what is longer is in one more.
 pub(super) const LANES_END_US: [u32; SERVICE_TIMES - 1] = {
     let mut ends = [1_000; SERVICE_TIMES - 1];
     let mut lane = 1;

@@ -33,7 +33,7 @@ impl Calm {
         &self.long
     }
 
-    /// Whether nothing speaks for refusing requests.
+    /// Returns true if nothing speaks for refusing requests.
     pub(super) fn is_calm(&self) -> bool {
         self.rules.calm && self.learner.learned().is_calm
     }

@@ -124,7 +124,7 @@ enum Candidate {
     LetIn {
         permit: Permit,
         since: Instant,
-        /// When it would be over, as estimated.
+        /// Estimated time of its end.
         estimated: Instant,
         /// Its time at the origin over its time alone, thousandths.
         slowness: u64,
@@ -360,8 +360,8 @@ impl CandidateGate {
         }
     }
 
-    /// How long a request that is let in now would be at the origin: its cost, and while there are more than
-    /// the origin serves at once, each gets its share.
+    /// Estimated time at the origin of a request that is admitted now: its cost, and while there are more
+    /// than the origin serves at once, each gets its share.
     fn estimate(&self, class: usize, cost_us: u32, slowness: u64) -> Duration {
         if cost_us == 0 {
             return self.gate.plan.classes[class].target;
@@ -419,7 +419,7 @@ impl Compared {
 }
 
 impl Live {
-    /// Whether it was, once that is decided.
+    /// True if it was admitted, once that is decided.
     fn is_let_in(self) -> Option<bool> {
         match self {
             Self::Undecided | Self::Waits => None,
@@ -430,7 +430,7 @@ impl Live {
 }
 
 impl Candidate {
-    /// Whether it would have been, once that is decided.
+    /// True if it would have been admitted, once that is decided.
     fn is_let_in(self) -> Option<bool> {
         match self {
             Self::Waits(_) => None,

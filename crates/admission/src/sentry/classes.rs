@@ -35,7 +35,7 @@ pub(super) struct Classes {
     ladder: Ladder,
     /// Attempts of all classes, smoothed, retries left out.
     unique_offered_rps: f64,
-    /// When guarantees were last scaled down, or there was no room for a request within one.
+    /// Time at which guarantees were last scaled down, or there was no room for a request within one.
     promise_broken_at: Option<Instant>,
 }
 
@@ -181,7 +181,8 @@ impl Classes {
         fill(service.capacity_rps * mean_s, &demands).price
     }
 
-    /// Whether lately the guarantees had to be scaled down, or there was no room for what is within one.
+    /// Returns true if lately the guarantees had to be scaled down, or there was no room for what is within
+    /// one.
     pub(super) fn guarantees_infeasible(&mut self, now: Instant, service: &Service) -> bool {
         if self.guaranteed_share(service) < 1.0 {
             self.promise_broken_at = Some(now);
@@ -272,7 +273,7 @@ impl Classes {
         Some(standing_room(service.capacity_rps, served_rps, refused_share, share * target_s))
     }
 
-    /// Whether less important classes are offered anything.
+    /// Returns true if less important classes are offered anything.
     fn is_before_others(&self, index: usize) -> bool {
         let rank = self.classes[index].rank;
         self.classes.iter().any(|other| other.rank > rank && other.offered_rps > OFFERED_LEAST_RPS)
@@ -378,9 +379,9 @@ const KEPT_SHARE: f64 = 0.5;
 const LAST_SHARE: f64 = 0.125;
 /// A class that is offered less than this is offered nothing.
 const OFFERED_LEAST_RPS: f64 = 0.01;
-/// How long the plan says that a guarantee could not be kept.
+/// Time for which the plan says that a guarantee could not be kept.
 const BROKEN_FOR: Duration = Duration::from_secs(10);
-/// How fast rates follow.
+/// Time constant of the rates.
 const RATE_MEMORY_S: f64 = 1.0;
 /// Targets that requests may wait while nothing is known of the origin: late is better than refused for want
 /// of knowledge.

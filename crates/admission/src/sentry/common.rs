@@ -26,7 +26,7 @@ pub struct Common {
     long: Line<AtomicU32>,
     /// Queued requests, by class and position.
     held: Line<[[AtomicU32; Position::ALL.len()]; CLASSES]>,
-    /// Whether their queues stand, in the same order.
+    /// States by which their queues stand, in the same order.
     standing: Line<[[Standing; Position::ALL.len()]; CLASSES]>,
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
@@ -79,7 +79,8 @@ impl Precedence {
         (self.0 >> ORDER_SHIFT) as u8
     }
 
-    /// Whether this one is more important than the other, or as important and older by more than `slack`.
+    /// Returns true if this one is more important than the other, or as important and older by more than
+    /// `slack`.
     pub(super) fn is_before(self, other: Self, slack: Duration) -> bool {
         let slack = (slack.as_nanos() as u64) >> (u64::BITS - ORDER_SHIFT);
         self.order() < other.order()
@@ -175,7 +176,7 @@ impl Common {
         Position::ALL.into_iter().map(|position| self.held_in(queue_of(class, position))).sum()
     }
 
-    /// Whether the queue of a class stands: see `room`. Clients over their share have no such queue.
+    /// Returns true if the queue of a class stands: see `room`. Clients over their share have no such queue.
     #[must_use]
     pub fn stands(&self, class: usize) -> bool {
         let queues = Position::ALL.map(|position| queue_of(class, position));
@@ -231,7 +232,7 @@ impl Common {
         count_below(self.held_of(queue)?, bound)
     }
 
-    /// Whether a queue stands, and what decides that; none for a class beyond the bound.
+    /// State that decides if a queue stands; none for a class beyond the bound.
     pub(super) fn standing(&self, queue: usize) -> Option<&Standing> {
         self.standing.0.get(class_of(queue))?.get(position_of(queue) as usize)
     }
@@ -243,9 +244,9 @@ impl Common {
         }
     }
 
-    /// Whether one more of the class is within its guaranteed rate, and if so counts it: the generic cell
-    /// rate algorithm (ITU-T I.371), a token bucket in one word. A second's worth may come at once, at least
-    /// one.
+    /// Returns true if one more of the class is within its guaranteed rate, and if so counts it: the generic
+    /// cell rate algorithm (ITU-T I.371), a token bucket in one word. A second's worth may come at once, at
+    /// least one.
     pub(super) fn is_guaranteed(&self, now: Instant, class: usize, plan: &ClassPlan) -> bool {
         let (Some(meter), Some(spacing)) =
             (self.guarantees.0.get(class), MILLI_NANOS.checked_div(plan.guaranteed_rate.as_milli()))
@@ -258,7 +259,7 @@ impl Common {
         meter.fetch_update(SeqCst, SeqCst, count).is_ok()
     }
 
-    /// Whether one more of the class would be within its guaranteed rate; counts nothing.
+    /// Returns true if one more of the class would be within its guaranteed rate; counts nothing.
     #[must_use]
     pub fn is_within_guarantee(&self, now: Instant, class: u8, plan: &ClassPlan) -> bool {
         let meter = self.guarantees.0.get(usize::from(class));
@@ -292,7 +293,7 @@ fn count_below(count: &AtomicU32, bound: u32) -> Option<u32> {
     count.fetch_update(SeqCst, SeqCst, |count| (count < bound).then_some(count + 1)).ok()
 }
 
-/// Whether one more fits, the rate being used up until then.
+/// Returns true if one more fits, the rate being used up until then.
 fn fits(now: Instant, used_until: u64, spacing: u64) -> bool {
     used_until.saturating_sub(now.as_nanos()) <= BURST_NANOS.saturating_sub(spacing)
 }

@@ -19,7 +19,7 @@ pub(super) struct CostTable {
     by_url_class: Vec<Mean>,
     by_class: Vec<Mean>,
     usual: Mean,
-    told: Arc<Costs>,
+    published: Arc<Costs>,
     next_at: Instant,
 }
 
@@ -32,13 +32,13 @@ struct Mean {
 
 impl CostTable {
     pub(super) fn new(classes: usize) -> Self {
-        let told =
+        let unknown =
             Costs { by_url_class_us: vec![0; URL_CLASSES], by_class_us: vec![0; classes], usual_us: 0 };
         Self {
             by_url_class: vec![Mean::default(); URL_CLASSES],
             by_class: vec![Mean::default(); classes],
             usual: Mean::default(),
-            told: Arc::new(told),
+            published: Arc::new(unknown),
             next_at: Instant::ZERO,
         }
     }
@@ -68,13 +68,13 @@ impl CostTable {
     pub(super) fn table(&mut self, now: Instant) -> Arc<Costs> {
         if now >= self.next_at {
             self.next_at = now + REFRESH;
-            self.told = Arc::new(Costs {
-                by_url_class_us: self.by_url_class.iter().map(Mean::told_us).collect(),
-                by_class_us: self.by_class.iter().map(Mean::told_us).collect(),
-                usual_us: self.usual.told_us(),
+            self.published = Arc::new(Costs {
+                by_url_class_us: self.by_url_class.iter().map(Mean::published_us).collect(),
+                by_class_us: self.by_class.iter().map(Mean::published_us).collect(),
+                usual_us: self.usual.published_us(),
             });
         }
-        self.told.clone()
+        self.published.clone()
     }
 }
 
@@ -87,7 +87,7 @@ impl Mean {
     }
 
     /// A request costs at least a microsecond, once it is known what it costs.
-    fn told_us(&self) -> u32 {
+    fn published_us(&self) -> u32 {
         if self.count > 0.0 { (self.us as u32).max(1) } else { 0 }
     }
 }
@@ -121,9 +121,12 @@ mod tests {
             classes: vec![gold, ClassCounts::default()],
             ..Sample::default()
         });
-        let told = table.table(Instant::from_secs(1));
-        assert_eq!([told.of(7, 0), told.of(8, 0), told.of(9, 0), told.of(9, 1)], [3_000, 300, 2_000, 2_000]);
-        assert_eq!(told.of(7 + URL_CLASSES as u32, 1), 3_000, "hashes share a slot");
+        let costs = table.table(Instant::from_secs(1));
+        assert_eq!(
+            [costs.of(7, 0), costs.of(8, 0), costs.of(9, 0), costs.of(9, 1)],
+            [3_000, 300, 2_000, 2_000]
+        );
+        assert_eq!(costs.of(7 + URL_CLASSES as u32, 1), 3_000, "hashes share a slot");
         assert!((table.of_class_s(1) - 0.002).abs() < 1e-9);
     }
 }

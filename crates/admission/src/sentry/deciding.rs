@@ -1,4 +1,4 @@
-//! Which of the ways to decide is in force, and what it needs.
+//! Way of deciding in force, and the state it needs.
 //!
 //! `batch` looks at each request's service time and costs the sentry most; `threshold` looks only at the
 //! class. `auto` goes from the first to the second when deciding keeps its processors busy, and back when it
@@ -50,7 +50,7 @@ impl Deciding {
         self.delays.observe(sample);
     }
 
-    /// How busy deciding keeps the processors that do it, 0 to 1.
+    /// Records the part of the time, 0 to 1, for which deciding keeps its processors busy.
     pub(super) fn observe_load(&mut self, now: Instant, share: f64) {
         self.auto.observe(now, share);
     }

@@ -1,4 +1,4 @@
-//! How long a class's requests gather before a round of theirs (Cataclysm §3.2.1, eq. 8 to 13), found
+//! Time for which a class's requests gather before a round of theirs (Cataclysm §3.2.1, eq. 8 to 13), found
 //! numerically.
 //!
 //! A more important request is denied when it comes while the system is full of less important ones that were
@@ -38,7 +38,7 @@ pub(super) struct Load {
     pub(super) in_service: f64,
     /// Share of requests refused.
     pub(super) refused: f64,
-    /// How busy the servers would be with all that is offered; above 1 in an overload.
+    /// Utilisation of the servers with all that is offered; above 1 in an overload.
     pub(super) utilisation: f64,
 }
 
@@ -151,7 +151,7 @@ fn shortest(chance: impl Fn(f64) -> f64, bound: f64, most_s: f64) -> f64 {
     high_s
 }
 
-/// How often a more important request may be denied because of less important ones (ε in the paper).
+/// Maximum chance that a more important request is denied because of less important ones (ε in the paper).
 const BOUND: f64 = 0.05;
 /// Delays follow the load slowly: to hold requests longer changes the load itself.
 const PERIOD: Duration = Duration::from_secs(15);

@@ -32,7 +32,7 @@ use flashweir_core::{Duration, Instant, Reason, Shed};
 #[derive(Debug)]
 pub struct SentryGate<T> {
     pub(super) common: Arc<Common>,
-    /// Which of the service's gates this is.
+    /// Index among the service's gates.
     index: usize,
     pub(super) plan: Plan,
     /// In-flight limit for requests of clients over their share.
@@ -110,7 +110,7 @@ impl<T> SentryGate<T> {
         self.in_flight.class(asked.class.into()).shed_elsewhere += 1;
     }
 
-    /// Whether a request may go to the origin now. A slot that comes back is reserved for it, since other
+    /// Checks if a request may go to the origin now. A slot that comes back is reserved for it, since other
     /// gates share the slots: it is to be [committed](Self::commit) or [cancelled](Self::cancel). A refusal
     /// is counted. O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
     pub fn check(&mut self, now: Instant, asked: Asked) -> SlotOpinion {
@@ -200,7 +200,7 @@ impl<T> SentryGate<T> {
         Some(turn)
     }
 
-    /// When [`next`](Self::next) is to be asked even if nothing else happens.
+    /// Time at which [`next`](Self::next) is to be asked even if nothing else happens.
     #[must_use]
     pub fn next_wake(&self) -> Option<Instant> {
         let wakes = self.queues().filter_map(|(queue, class)| {
@@ -252,7 +252,7 @@ impl<T> SentryGate<T> {
         self.plan.classes.get(usize::from(class)).map_or(u8::MAX, |class| class.rank)
     }
 
-    /// Whether one more of this class is within what it is guaranteed; counts nothing.
+    /// Returns true if one more of this class is within what it is guaranteed; counts nothing.
     #[must_use]
     pub fn is_within_guarantee(&self, now: Instant, class: u8) -> bool {
         let plan = self.plan.classes.get(usize::from(class));
@@ -487,7 +487,7 @@ impl<T> SentryGate<T> {
         if limit < most && self.common.in_flight() < most { Reason::Reserved } else { Reason::Capacity }
     }
 
-    /// Whether a request is queued at any gate that precedes this one, or came before it.
+    /// Returns true if a request is queued at any gate that precedes this one, or came before it.
     fn somebody_waits(&self, coming: &Coming) -> bool {
         let as_important =
             self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= coming.class.rank);
@@ -514,7 +514,7 @@ impl<T> SentryGate<T> {
         self.common.in_flight() < self.spare_limit
     }
 
-    /// Whether the first elsewhere would find room.
+    /// Returns true if the first elsewhere would find room.
     fn has_room_for(&self, first: Precedence) -> bool {
         let limit = self.of_rank(first.rank(), |_, class| self.limit_for(class, first.position()));
         limit.is_some_and(|limit| self.common.in_flight() < limit)
@@ -526,7 +526,7 @@ impl<T> SentryGate<T> {
         classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
-    /// Whether the head of the other gate's queue should have been refused by now: that gate does not
+    /// Returns true if the head of the other gate's queue should have been refused by now: that gate does not
     /// respond.
     fn is_overdue(&self, now: Instant, elsewhere: Precedence) -> bool {
         let wait =

@@ -60,7 +60,7 @@ pub(super) const fn position_of(queue: usize) -> Position {
     Position::ALL[queue % Position::ALL.len()]
 }
 
-/// Where a request waits, and what serving it costs.
+/// Position in which a request waits, and the cost of serving it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// See [`queue_of`].

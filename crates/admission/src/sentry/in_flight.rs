@@ -32,9 +32,9 @@ use slab::Slab;
 /// One admitted request; goes back to [`SentryGate::end`](super::SentryGate::end) of the gate that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permit {
-    /// When the request arrived at the gate, moved on by as long as it was paused.
+    /// Arrival of the request at the gate, moved on by as long as it was paused.
     arrived: Instant,
-    /// When it was sent to the origin, moved on likewise.
+    /// Time at which it was sent to the origin, moved on likewise.
     started: Instant,
     /// Its entry among those present.
     present: u32,
@@ -55,7 +55,7 @@ pub struct Paused {
 }
 
 impl Paused {
-    /// Whether it holds no place when it goes on.
+    /// Returns true if it holds no place when it goes on.
     pub(super) fn is_long(&self) -> bool {
         self.is_long
     }

@@ -1,4 +1,4 @@
-//! Which response-time target is in force: slower answers for more requests (Cataclysm §2, table 1).
+//! Response-time target in force: slower answers for more requests (Cataclysm §2, table 1).
 
 use super::policy::Policy;
 use flashweir_core::Duration;

@@ -24,7 +24,8 @@ pub struct Long {
 }
 
 impl Long {
-    /// Whether requests of a URL class hold no place. O(log classes), and one comparison where there is none.
+    /// Returns true if requests of a URL class hold no place. O(log classes), and one comparison where there
+    /// is none.
     #[must_use]
     pub fn has(&self, url_class: u32) -> bool {
         let url_class = (url_class as usize % URL_CLASSES) as u16;

@@ -60,24 +60,24 @@ impl Measured {
         self.latency_s / self.completed.max(1.0)
     }
 
-    /// Whether many requests that went to the origin came to no answer: that is no room, however fast it
-    /// goes.
+    /// Returns true if many requests that went to the origin came to no answer: that is no room, however fast
+    /// it goes.
     pub(super) fn is_refused_by_origin(&self, limit: u32) -> bool {
         self.failed > FAILED_MOST * self.completed.max(8.0) && self.in_flight() > 0.5 * f64::from(limit)
     }
 
-    /// Whether more clients left after the target without an answer than were answered.
+    /// Returns true if more clients left after the target without an answer than were answered.
     pub(super) fn is_in_vain(&self) -> bool {
         self.left_late > self.completed
     }
 
-    /// Whether the limit kept requests out.
+    /// Returns true if the limit kept requests out.
     pub(super) fn is_bound(&self) -> bool {
         self.shed > 0.0 || self.waiting_s > 0.2 * self.span_s
     }
 }
 
-/// How uneven the work of requests is: squared coefficients of variation.
+/// Variation of the work of requests: squared coefficients of variation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Variation {
     /// Among requests of one URL class: what cannot be known beforehand.
@@ -86,7 +86,7 @@ pub(super) struct Variation {
     pub(super) all: f64,
 }
 
-/// How much of the work of those in flight may be done or not at either end of a stretch.
+/// Part of the work of those in flight that may be done or not at either end of a stretch.
 const UNDER_WAY: f64 = 0.3;
 /// Requests without an answer, over those with one. Some clients always leave.
 const FAILED_MOST: f64 = 0.25;

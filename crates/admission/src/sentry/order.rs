@@ -7,7 +7,7 @@ use super::request::{Asked, Coming};
 use super::room::Room;
 use flashweir_core::{Duration, Instant};
 
-/// Which is next.
+/// Order in which the requests of a queue go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// The oldest of the client that has had least service.

@@ -26,7 +26,7 @@ pub(super) struct Pace {
     /// Of what completed of late: its latencies and its costs, added up.
     latency_s: f64,
     cost: f64,
-    /// How long that took, and requests in flight meanwhile, integrated.
+    /// Duration of that, and requests in flight meanwhile, integrated.
     span_s: f64,
     in_flight_s: f64,
 }

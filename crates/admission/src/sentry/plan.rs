@@ -15,7 +15,7 @@ pub struct Plan {
     pub limit: u32,
     /// For each class of the policy, in its order.
     pub classes: Vec<ClassPlan>,
-    /// How the gate decides.
+    /// Way in which the gate decides.
     pub decide: Decide,
     /// Requests that the origin serves at once without any waiting for another, thousandths; 0 while unknown.
     pub knee_milli: u64,
@@ -26,7 +26,7 @@ pub struct Plan {
     /// Revenue per server-second of the least important request that is let in; 0 while there is room for
     /// all.
     pub price: f64,
-    /// Why.
+    /// Reason for the plan.
     pub explanation: Explanation,
 }
 
@@ -43,7 +43,7 @@ impl Plan {
     }
 }
 
-/// How the gate decides whom to let in.
+/// Way in which the gate decides which requests it admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decide {
     /// Below the class's limit, and no request as important waits; others wait.
@@ -75,14 +75,14 @@ pub struct ClassPlan {
     pub limit: u32,
     /// Requests of this class that may wait for room, over all gates.
     pub hold_len: u32,
-    /// How long a request may wait: afterwards it could not be answered within the target. While nothing is
+    /// Maximum wait of a request: afterwards it could not be answered within the target. While nothing is
     /// known of the origin, longer.
     pub hold_for: Duration,
     /// Requests of this class that may wait, over all gates, once its queue stands (see `room`); never more
     /// than [`hold_len`](Self::hold_len).
     pub standing_len: u32,
-    /// How long a request may wait in a queue that stands. As long as [`hold_for`](Self::hold_for) where a
-    /// queue that stands keeps its room.
+    /// Maximum wait of a request in a queue that stands. Equal to [`hold_for`](Self::hold_for) where a queue
+    /// that stands keeps its room.
     pub standing_for: Duration,
     /// Age of the oldest queued request beyond which the newest go first: they can still be answered in time.
     pub newest_first_after: Duration,
@@ -97,7 +97,7 @@ pub struct ClassPlan {
     pub admit_share: u32,
     /// The guaranteed rate, scaled down if the origin cannot serve all guarantees.
     pub guaranteed_rate: Rate,
-    /// When a refused client may hope for better; shells round up to seconds and add jitter.
+    /// Time after which a refused client may hope for better; shells round up to seconds and add jitter.
     pub retry_after: Duration,
 }
 
@@ -123,7 +123,7 @@ impl Costs {
     }
 }
 
-/// Which rule made the limit what it is.
+/// Rule that made the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing was decided since the last plan.

@@ -10,14 +10,14 @@ use flashweir_core::{Duration, Rate};
 pub struct Policy {
     /// The classes, in the order in which they were written: a class is its place in here. 1 to [`CLASSES`].
     pub classes: Vec<ClassPolicy>,
-    /// How capacity is given out among them.
+    /// Way in which capacity is given out among them.
     pub policing: Policing,
     /// Answers are to come within this time from the request's arrival, where neither class nor ladder says
     /// otherwise.
     pub target: Duration,
     /// Targets by arrival rate, rates rising; empty for one target at any rate (Cataclysm §2, table 1).
     pub ladder: Vec<LadderStep>,
-    /// How often the planner looks. Shorter finds changes of fast services sooner and costs more.
+    /// Interval of the planner's evaluations. Shorter finds changes of fast services sooner and costs more.
     pub interval: Duration,
 }
 
@@ -35,7 +35,7 @@ pub struct ClassPolicy {
     pub queue: Option<u32>,
 }
 
-/// How capacity is given out among classes.
+/// Way in which capacity is given out among classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Policing {
     /// Room in flight is kept for the more important; who waits goes in order of importance.

@@ -16,7 +16,7 @@ use flashweir_core::limits::{REQUESTS_HELD, SENTRY_IN_FLIGHT, URL_CLASSES};
 /// One of the published policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// How classes are distinguished.
+    /// Rule by which classes are distinguished.
     pub rule: PublishedRule,
     /// Servers behind the sentry (n). 0 refuses every request.
     pub servers: u32,
@@ -27,7 +27,7 @@ pub struct Published {
     pub quantile_milli: u32,
 }
 
-/// How classes are distinguished.
+/// Rule by which classes are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishedRule {
     /// Rounds (§3.2).
@@ -44,7 +44,7 @@ pub enum PublishedRule {
         period: Duration,
         /// Weight of the newest period's rates, thousandths.
         newest_milli: u32,
-        /// How busy servers are planned to be, thousandths: 1,000 in the paper.
+        /// Planned utilisation of servers, thousandths: 1,000 in the paper.
         utilisation_milli: u32,
         /// Requests in flight are bounded as well.
         is_capped: bool,

@@ -14,13 +14,13 @@ pub struct Asked {
     pub url_class: u32,
     /// Client, as far as fairness goes: a hash of API key, cookie or network.
     pub client_key: u64,
-    /// Where it comes among those of its class.
+    /// Its position among those of its class.
     pub position: Position,
     /// It is no demand, and its refusal no evidence: it was counted before, or no client sent it.
     pub is_uncounted: bool,
 }
 
-/// Where a request comes among those of its class while the service is short.
+/// Position of a request among those of its class while the service is short.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Position {
@@ -38,7 +38,7 @@ impl Position {
     pub const ALL: [Self; 3] = [Self::Usual, Self::HotSpot, Self::OverShare];
 }
 
-/// How an admitted request came to its end.
+/// End of an admitted request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// The origin answered to the end. If not, it failed,
@@ -98,7 +98,7 @@ pub enum Turn<T> {
         request: T,
         /// As it was enqueued.
         asked: Asked,
-        /// When it was enqueued.
+        /// Time at which it was enqueued.
         arrived: flashweir_core::Instant,
         /// Its slot.
         slot: Slot,
@@ -138,12 +138,12 @@ pub(super) struct Coming {
 }
 
 impl Coming {
-    /// Where it would wait.
+    /// Queue in which it would wait.
     pub(super) fn queue(&self) -> usize {
         queue_of(self.asked.class.into(), self.asked.position)
     }
 
-    /// Whether its client has more than its share.
+    /// Returns true if its client has more than its share.
     pub(super) fn is_over_share(&self) -> bool {
         self.asked.position == Position::OverShare
     }

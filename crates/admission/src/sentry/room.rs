@@ -89,7 +89,7 @@ pub(super) struct Room {
     pub(super) len: u32,
     /// Longest wait.
     pub(super) wait: Duration,
-    /// Whether it is the standing room, whose newest request goes first.
+    /// True if it is the standing room, whose newest request goes first.
     pub(super) is_standing: bool,
 }
 
@@ -103,7 +103,7 @@ impl Room {
     }
 }
 
-/// Whether a queue stands, over all gates.
+/// State of a queue, over all gates, that decides if it stands.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
     /// Nanoseconds times two: since when the queue is not empty, or, while it stands (the lowest bit is set),
@@ -115,7 +115,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Whether the queue stands.
+    /// Returns true if the queue stands.
     pub(super) fn stands(&self) -> bool {
         self.since.load(SeqCst) & STANDS != 0
     }
@@ -173,8 +173,8 @@ fn age(now: Instant, since: u64) -> Duration {
 }
 
 impl<T> SentryGate<T> {
-    /// Whether as many of a class wait that it is no passing matter: a quarter of those for whom there are
-    /// places, or a queue that stands.
+    /// Returns true if as many of a class wait that it is no passing matter: a quarter of those for whom
+    /// there are places, or a queue that stands.
     #[must_use]
     pub fn is_crowded(&self, class: u8) -> bool {
         let plan = self.plan.classes.get(usize::from(class));
@@ -195,8 +195,8 @@ impl<T> SentryGate<T> {
         Room::of(class, self.standing(queue).is_some_and(Standing::stands))
     }
 
-    /// Whether a queue stands, and what decides that: none where requests wait for other reasons than want of
-    /// room, for rounds, or until the origin would otherwise have nothing to do.
+    /// State that decides if a queue stands: none where requests wait for other reasons than want of room,
+    /// for rounds, or until the origin would otherwise have nothing to do.
     pub(super) fn standing(&self, queue: usize) -> Option<&Standing> {
         let may_stand =
             !matches!(self.plan.decide, Decide::Batch(_)) && position_of(queue) != Position::OverShare;
@@ -219,7 +219,7 @@ impl<T> SentryGate<T> {
         Some(self.refuse(gone, if is_over_share { Reason::ClientShare } else { reason }))
     }
 
-    /// Why the oldest of a queue is refused: that of one that stands would be in time, had it a place.
+    /// Reason for refusing the oldest of a queue: that of one that stands would be in time, had it a place.
     pub(super) fn expired(&self, queue: usize, class: &ClassPlan) -> Reason {
         if self.room(queue, class).is_standing { self.no_room(class.limit) } else { Reason::Deadline }
     }

@@ -36,8 +36,8 @@ pub struct Sample {
     pub long: LongCounts,
     /// Requests held at the end of the interval.
     pub held: u32,
-    /// How busy the interval kept the processor of the one who decides, thousandths; of several, the busiest.
-    /// What `Policing::Auto` goes by.
+    /// Utilisation in the interval of the processor that decides, thousandths; of several, the busiest.
+    /// `Policing::Auto` goes by it.
     pub deciding_milli: u32,
     /// Requests that hold a place, integrated over the interval, request-nanoseconds.
     pub in_flight_nanos: u64,
@@ -45,7 +45,7 @@ pub struct Sample {
     pub waiting_nanos: u64,
     /// From admission to the end of the answer, microseconds, of the completed.
     pub latency_us: Histogram,
-    /// How long those in flight have been in flight, microseconds.
+    /// Time for which those in flight have been in flight, microseconds.
     pub age_us: Histogram,
     /// By class, in the policy's order.
     pub classes: Vec<ClassCounts>,
@@ -111,7 +111,7 @@ pub struct ClassCounts {
     pub held: u32,
     /// Requests in flight, at the end of the interval.
     pub in_flight: u32,
-    /// How long the oldest that waits has waited, microseconds, at the end of the interval.
+    /// Wait of the oldest that waits, microseconds, at the end of the interval.
     pub oldest_held_us: u64,
 }
 

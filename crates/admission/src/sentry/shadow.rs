@@ -40,7 +40,7 @@ impl<T> SentryGate<T> {
         Slot { is_guaranteed, is_long: false }
     }
 
-    /// Why a request of a class with this plan would be refused now.
+    /// Reason why a request of a class with this plan would be refused now.
     fn would_refuse(&self, class: &ClassPlan) -> Option<Reason> {
         let in_flight = self.common.in_flight();
         let places_to_wait = match self.plan.decide {

@@ -29,7 +29,7 @@ pub(super) struct Threshold {
     oldest: Duration,
 }
 
-/// How often, how fast, how full.
+/// Period, weight of the newest rate, and planned utilisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Settings {
     /// Shares are found so often: 15 s in the paper.

@@ -48,7 +48,7 @@ impl WorkMeter {
         work
     }
 
-    /// How uneven requests are.
+    /// Variation of the work of requests.
     pub(super) fn variation(&self) -> Variation {
         Variation { within: self.within.variation(), all: self.all.variation() }
     }

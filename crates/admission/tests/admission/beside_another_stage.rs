@@ -22,7 +22,7 @@ use std::sync::Arc;
 const TICK: Duration = Duration::from_millis(100);
 const USUAL_S: f32 = 0.01;
 
-/// What arrives and what becomes of it in one second.
+/// Arrivals of one second, and their outcomes.
 #[derive(Clone, Copy)]
 struct Second {
     offered: u64,
@@ -32,7 +32,7 @@ struct Second {
     latency_s: f32,
 }
 
-/// Goes on for so many seconds, and gives the plans.
+/// Goes on for `seconds`, and returns the plans.
 fn go_on(
     planner: &mut PlannerDriver<FlashCrowdPlanner>,
     now: &mut Instant,

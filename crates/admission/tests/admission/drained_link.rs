@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 const TICK: Duration = Duration::from_millis(100);
 const USUAL_RPS: f64 = 15.0;
 const CROWD_RPS: f64 = 150.0;
-/// What the link carries in a tick while it works.
+/// Packets that the link carries in a tick while it works.
 const CARRIED_PER_TICK: usize = 2;
 const USUAL_S: f32 = 0.03;
 

@@ -9,7 +9,7 @@ use flashweir_core::{Duration, Hasher64, Instant, Rng};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What each request takes, microseconds.
+/// Cost of each request, microseconds.
 const COST_US: u32 = 10_000;
 
 struct World {
@@ -22,7 +22,7 @@ struct World {
     room: f64,
 }
 
-/// Who sends: a name for the person, values of signs by their names, requests a second, and how many were
+/// Sender: a name for the person, values of signs by their names, requests a second, and how many were
 /// demoted by each cause.
 struct Client {
     person: Option<u64>,
@@ -150,8 +150,8 @@ fn crawler(tls: Option<u64>) -> impl Iterator<Item = Client> {
     })
 }
 
-/// Found within ten seconds by what its requests have in common, with a TLS stack of its own or without. No
-/// person is demoted at any time, with the worst of five seeds.
+/// Found within ten seconds by what its requests have in common, with its own TLS stack or without. No person
+/// is demoted at any time, with the worst of five seeds.
 #[test]
 fn a_crawler_from_ten_thousand_addresses_is_one_client() {
     for (seed, tls) in [(1, Some(2)), (2, Some(2)), (3, None), (4, None), (5, None)] {
@@ -175,8 +175,8 @@ fn a_crawler_from_ten_thousand_addresses_is_one_client() {
     }
 }
 
-/// A crawler with a TLS stack of its own is demoted by that, and newcomers without a session, who share its
-/// user agents, are not.
+/// A crawler with its own TLS stack is demoted by that, and newcomers without a session, who share its user
+/// agents, are not.
 #[test]
 fn newcomers_are_not_demoted_for_what_a_fingerprint_explains() {
     let mut world = World::new(100.0, 7);

@@ -10,10 +10,10 @@ use flashweir_core::{Duration, Instant, Rng};
 
 const QUIET_RPS: f64 = 35.0;
 
-/// What happens at a time in seconds: requests per second, and the part that is left of every rate.
+/// State at a time in seconds: requests per second, and the part that is left of every rate.
 type Course = fn(f64) -> (f64, f64);
 
-/// When there first was a ceiling, in seconds.
+/// Time of the first ceiling, in seconds.
 fn first_alarm_s(seed: u64, interval_s: u64, end_s: u64, course: Course) -> Option<u64> {
     run(seed, interval_s, end_s, &Baseline::default(), course).0
 }

@@ -90,7 +90,7 @@ impl Ledger {
 }
 
 proptest! {
-    /// Bounds hold, nobody is lost, nobody waits while there is room, and nobody beyond their time.
+    /// Bounds hold, no request is lost, none waits while there is room, and none beyond its time.
     #[test]
     fn the_gate_keeps_its_bounds_and_loses_nobody(steps in steps()) {
         let mut plan = plan(1, 5, 10, 500);
@@ -154,7 +154,7 @@ proptest! {
         prop_assert_eq!(sample.latency_us.count(), sample.completed);
     }
 
-    /// Whatever the samples say, plans are within bounds, and the same samples give the same plans.
+    /// For any samples, plans are within bounds, and the same samples give the same plans.
     #[test]
     fn plans_are_bounded_and_repeatable(
         ticks in vec((0u64..5_000, 0u64..10_000, 0u64..2_000, 0u64..5_000_000, any::<bool>(), 0u64..3_000), 1..80),

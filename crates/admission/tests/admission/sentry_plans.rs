@@ -1,5 +1,5 @@
-//! Goal: whatever gates report of whatever policy, the plan is one that gates can follow. Method: random policies and
-//! samples.
+//! Goal: for any reports of gates and any policy, the plan is one that gates can follow. Method: random
+//! policies and samples.
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
@@ -120,7 +120,7 @@ fn check(policy: &Policy, plan: &Plan) -> Result<(), TestCaseError> {
     prop_assert!((1.0..=6.0).contains(&plan.explanation.quantile_over_mean));
     prop_assert!(plan.explanation.capacity_rps.is_finite() && plan.explanation.capacity_rps >= 0.0);
     let held: u64 = plan.classes.iter().map(|class| u64::from(class.hold_len)).sum();
-    // Nobody is left without a place, so that rounding up is allowed for.
+    // No class is left without a place, so that rounding up is allowed for.
     prop_assert!(held <= (REQUESTS_HELD + CLASSES) as u64, "{held} may wait");
     for (class, asked) in plan.classes.iter().zip(&policy.classes) {
         prop_assert!(class.limit <= plan.limit && (is_published || class.limit >= 1));
@@ -169,7 +169,7 @@ fn busy(limit: u32) -> Tick {
 }
 
 /// The limits that are found in five seconds of a crowd, after a crowd, ten idle seconds, and more of these
-/// with looks so far apart; first the limit at the end of these.
+/// evaluated each `look_ms`; first the limit at the end of the idle time.
 fn limits_after_idle(idle_s: u64, look_ms: u64) -> Vec<u32> {
     let mut planner = PlannerDriver::new(
         SentryPlanner::new(Arc::new(Policy::single(Duration::from_secs(1)))),
@@ -185,10 +185,10 @@ fn limits_after_idle(idle_s: u64, look_ms: u64) -> Vec<u32> {
         });
         plans.collect()
     };
-    let nobody = |_| (vec![(0, 0)], 0, 0, 0);
+    let no_load = |_| (vec![(0, 0)], 0, 0, 0);
     let _learned = look(busy, 500, 20);
-    let _idle = look(nobody, 500, 20);
-    let mut limits = look(nobody, idle_s * 1_000 / look_ms, look_ms)
+    let _idle = look(no_load, 500, 20);
+    let mut limits = look(no_load, idle_s * 1_000 / look_ms, look_ms)
         .split_off(idle_s as usize * 1_000 / look_ms as usize - 1);
     limits.extend(look(busy, 250, 20));
     limits

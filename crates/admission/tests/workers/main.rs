@@ -1,7 +1,8 @@
-//! Goal: in every order in which workers access what they share, no slot is given twice or lost, no request waits while
-//! there is a free slot, and a planner at rest is woken by the first request that no sample tells of. Method:
-//! loom runs the very sources of the sentry's gates and of the gateway's count, with its atomics, through the
-//! interleavings of two and three threads with at most [`PREEMPTIONS_MAX`] preemptions each.
+//! Goal: in every order in which workers access what they share, no slot is given twice or lost, no request
+//! waits while there is a free slot, and a planner at rest is woken by the first request that is in no
+//! sample. Method: loom runs the very sources of the sentry's gates and of the gateway's count, with its
+//! atomics, through the interleavings of two and three threads with at most [`PREEMPTIONS_MAX`] preemptions
+//! each.
 //!
 //! Not under libtest: the sources' own unit tests are compiled with them and cannot run under loom.
 
@@ -72,7 +73,7 @@ fn plan(policy: &Policy, epoch: u64, limit: u32) -> Plan {
     plan
 }
 
-/// What one worker has after a request arrived at it.
+/// State of one worker after a request arrived at it.
 fn arrive(gate: &mut SentryGate<u32>) -> Option<Permit> {
     match gate.arrive(NOW, Asked::default(), 1) {
         Arrived::Admit(_, permit) => Some(permit),
@@ -168,7 +169,7 @@ fn a_request_wakes_a_planner_at_rest() {
             // The bell orders memory as these do.
             let is_told = asked[worker].load(Acquire);
             has_woken |= flag.wakes();
-            // The second request came after the sample: nothing tells of it.
+            // The second request came after the sample, which does not contain it.
             (is_told, has_woken)
         })
     });

@@ -22,7 +22,7 @@ struct Case {
     /// The first requests of the first class from second 20 on, and for how long each of them waits: the
     /// origin starts again.
     cold: (u64, f64),
-    /// When rates change, and when the run ends, seconds.
+    /// Time at which rates change, and end of the run, seconds.
     change_s: f64,
     end_s: f64,
     fixed: Option<u32>,

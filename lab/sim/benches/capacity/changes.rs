@@ -1,4 +1,4 @@
-//! How soon a change of the origin is found, counted in completions at the rate that there is after it. A
+//! Time until a change of the origin is found, counted in completions at the rate that there is after it. A
 //! loss to a third is found with the first request after which the next twenty that are completed are in time
 //! as often, but for a tenth, as behind the best fixed limit; three times the servers, when the limit is nine
 //! tenths of their number.
@@ -10,15 +10,15 @@ use flashweir_sim::request::{Counts, Outcome};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A loss to a third: so many completions, of regular requests and of exponential ones.
+/// A loss to a third: bounds in completions, of regular requests and of exponential ones.
 const LOSS_COMPLETIONS: [f64; 2] = [6.0, 20.0];
-/// Three times as many servers: so many completions, and so many response times.
+/// Three times as many servers: bounds in completions, and in response times.
 const GAIN: [f64; 2] = [30.0, 4.0];
 
 /// Completions that tell whether answers are in time.
 const SOME: u64 = 20;
 
-/// How long it took in one run.
+/// Time that it took in one run.
 #[derive(Clone, Copy)]
 struct Found {
     completions: f64,

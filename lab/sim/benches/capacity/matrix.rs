@@ -33,7 +33,7 @@ impl Words {
         (first..first + count).collect()
     }
 
-    /// Whether this word is among them.
+    /// Returns true if this word is among them.
     pub(crate) fn has(&self, word: &str) -> bool {
         self.0.iter().any(|one| one == word)
     }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 const THREADS: usize = 2;
 
-/// What `work` makes of each job, in their order.
+/// Results of `work` for each job, in their order.
 pub(crate) fn on_all<T: Send, R: Send>(jobs: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(jobs.into_iter().enumerate());
     let take = || next.lock().expect("no job panicked").next();

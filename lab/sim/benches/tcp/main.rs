@@ -20,7 +20,7 @@ use std::time::Duration;
 use point::{Flow, Point};
 use real::Stack;
 
-/// How far the simulated goodput may lie from the real one to count as the same.
+/// Maximum relative difference between the simulated goodput and the real one to count as the same.
 const TOLERANCE: f64 = 0.15;
 
 fn main() {
@@ -62,7 +62,7 @@ const HEADINGS: &str = concat!(
     "|  real   sim |  real   sim |  real   sim |   real  ratio"
 );
 
-/// So many flows one after another; `None` after a line that says what the machine lacks.
+/// Runs `rounds` flows one after another; `None` after a line that says what the machine lacks.
 fn measured(point: Point, stack: Stack, rounds: usize, length: Duration) -> Option<Vec<Flow>> {
     (0..rounds.max(1)).map(|_| real::run(point, stack, length)).collect()
 }

@@ -1,4 +1,4 @@
-//! What is compared: one long flow through one slow link, and what is counted of it.
+//! Point of the comparison: one long flow through one slow link, and what is counted of it.
 
 use std::time::Duration;
 
@@ -42,12 +42,12 @@ pub(crate) fn all() -> Vec<Point> {
 
 /// A full packet as Linux counts it before a link: 1460 bytes, IPv4 and TCP without options, Ethernet.
 pub(crate) const FRAME_BYTES: u32 = 1_460 + 40 + 14;
-/// What the client sends before the flow begins.
+/// Bytes that the client sends before the flow begins.
 pub(crate) const REQUEST_BYTES: usize = 300;
-/// How often the waiting packets are counted.
+/// Interval at which the waiting packets are counted.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How often in `length`: an even number, so that one look falls on half the time.
+/// Number of looks in `length`: an even number, so that one look falls on half the time.
 pub(crate) fn looks(length: Duration) -> u32 {
     (length.as_millis() / LOOK_EVERY.as_millis()) as u32 / 2 * 2
 }
@@ -59,7 +59,7 @@ pub(crate) fn goodputs(bytes: [u64; 2], seconds: f64) -> [f64; 2] {
     [all as f64 * 8.0 / seconds, (all - half) as f64 * 8.0 / (seconds / 2.0)]
 }
 
-/// What became of a flow from its first SYN until the time was over.
+/// Course of a flow from its first SYN until the time was over.
 #[derive(Clone, Copy)]
 pub(crate) struct Flow {
     /// Payload that the client read.

@@ -11,17 +11,17 @@ use flashweir_testkit::{PATIENCE, Testbed, TokenBucket};
 
 use crate::point::{FRAME_BYTES, Flow, LOOK_EVERY, Point, REQUEST_BYTES, goodputs, looks};
 
-/// How much of today's Linux takes part.
+/// Part of today's Linux that is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stack {
-    /// What the simulator has: Reno with NewReno's recovery, no SACK, no timestamps, no probes of a tail.
+    /// The simulator's part: Reno with NewReno's recovery, no SACK, no timestamps, no probes of a tail.
     Plain,
     /// Reno with everything else as Linux ships it.
     Shipped,
 }
 
-/// What both ends are set to, whichever the stack: windows never limit the flow, and no flow learns from one
-/// before it.
+/// Settings of both ends for either stack: windows never limit the flow, and no flow learns from one before
+/// it.
 const ALWAYS: [(&str, &str); 5] = [
     ("tcp_congestion_control", "reno"),
     ("tcp_no_metrics_save", "1"),
@@ -29,7 +29,7 @@ const ALWAYS: [(&str, &str); 5] = [
     ("tcp_rmem", "4096 4194304 8388608"),
     ("tcp_wmem", "4096 4194304 8388608"),
 ];
-/// What the simulator does without.
+/// Settings that turn off what the simulator does without.
 const PLAIN: [(&str, &str); 6] = [
     ("tcp_sack", "0"),
     ("tcp_dsack", "0"),

@@ -9,7 +9,7 @@ use flashweir_sim::network::{
 
 use crate::point::{FRAME_BYTES, Flow, LOOK_EVERY, Point, REQUEST_BYTES, goodputs, looks};
 
-/// What the testbed's wires have instead of a rate.
+/// Rate that stands for the testbed's wires, which have none set.
 const FAST_BITS_PER_S: u64 = 10_000_000_000;
 /// With Ethernet's: the token bucket counts them, too.
 const HEADER_BYTES: u16 = FRAME_BYTES as u16 - 1_460;

@@ -63,13 +63,13 @@ impl<E: Copy> Queue<E> {
         self.heap.len()
     }
 
-    /// Whether nothing waits.
+    /// Returns true if nothing waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         self.heap.first().map(|entry| time_of(entry.key))

@@ -23,7 +23,7 @@ impl End {
     }
 }
 
-/// Which timer of an end.
+/// Timer of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
     Retransmit,

@@ -18,7 +18,7 @@ pub struct DatagramSettings {
     pub packet_bytes: u16,
     /// Bits sent in a second, headers included; 1 to 10^12.
     pub rate_bits_per_s: u64,
-    /// When the first packet leaves.
+    /// Departure of the first packet.
     pub from: Instant,
     /// No packet leaves at or after this time; [`Instant::MAX`] for a source without end.
     pub until: Instant,

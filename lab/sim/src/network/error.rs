@@ -9,7 +9,7 @@ pub enum NetworkError {
     /// A number is outside its range.
     #[error("{what} is {value}; expected {expected}")]
     Setting {
-        /// Which setting.
+        /// Name of the setting.
         what: &'static str,
         /// Value given.
         value: String,
@@ -19,9 +19,9 @@ pub enum NetworkError {
     /// No chain of links leads from one node to the other.
     #[error("no route from node {from} to node {to}")]
     Unreachable {
-        /// Where the route would start.
+        /// Node where the route would start.
         from: u32,
-        /// Where it would end.
+        /// Node where it would end.
         to: u32,
     },
     /// A node, link, route or set of TCP settings that this network does not have.

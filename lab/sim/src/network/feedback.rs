@@ -35,15 +35,15 @@ pub struct FeedbackSettings {
     pub route: RouteId,
     /// Size of each packet on the wire, bytes, headers included; at least 1.
     pub packet_bytes: u16,
-    /// When the first packet leaves.
+    /// Departure of the first packet.
     pub from: Instant,
     /// No packet leaves at or after this time; [`Instant::MAX`] for a source without end.
     pub until: Instant,
-    /// How it sets its rate.
+    /// Way in which it sets its rate.
     pub control: RateControl,
 }
 
-/// How a source with feedback sets its rate.
+/// Way in which a source with feedback sets its rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RateControl {
     /// Buys bandwidth at the price that it reads from marks.

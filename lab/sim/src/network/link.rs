@@ -92,9 +92,9 @@ impl LinkBooks {
 /// travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// When the transmitter can take the next waiting packet.
+    /// Time at which the transmitter can take the next waiting packet.
     pub free_at: Option<Instant>,
-    /// When the first packet on the wire arrives.
+    /// Arrival of the first packet on the wire.
     pub arrives_at: Option<Instant>,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Link {
     waiting_bytes: u64,
     /// In order of arrival: the delay is constant and packets are sent one after another.
     travelling: VecDeque<(Instant, Packet)>,
-    /// When the packet being sent is out; in the past when nothing is being sent.
+    /// Time at which the packet being sent is out; in the past while nothing is being sent.
     free_at: Instant,
     pub(super) books: LinkBooks,
 }

@@ -16,7 +16,7 @@ impl FlowId {
     }
 }
 
-/// Which way a packet goes along its route.
+/// Direction of a packet along its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the client (or the source of datagrams) to the server.
@@ -76,10 +76,10 @@ pub struct Packet {
     pub bytes: u16,
     /// Its purpose.
     pub kind: PacketKind,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
-    /// Whether this is the last segment of the request or the response; of a source with feedback, whether it
-    /// is a repetition.
+    /// True if this is the last segment of the request or the response; of a source with feedback, if it is a
+    /// repetition.
     pub last: bool,
     /// Congestion marks.
     pub ecn: Ecn,

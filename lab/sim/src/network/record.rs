@@ -23,7 +23,7 @@ pub struct FlowSettings {
     pub token: u64,
 }
 
-/// How much the server answers, without headers; at least one byte is sent.
+/// Length of the server's answer, without headers; at least one byte is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
     /// This number of bytes, at once. [`u64::MAX`]: without end.
@@ -32,7 +32,7 @@ pub enum Response {
     Decided,
 }
 
-/// How a flow ended.
+/// End of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEnd {
     /// The client has the whole response.
@@ -55,21 +55,21 @@ pub struct FlowRecord {
     pub flow: FlowId,
     /// The owner's own name for it.
     pub token: u64,
-    /// When the first SYN was due.
+    /// Time at which the first SYN was due.
     pub opened: Instant,
-    /// When the SYN-ACK arrived.
+    /// Arrival of the SYN-ACK.
     pub established: Option<Instant>,
-    /// When the server had the whole request.
+    /// Time at which the server had the whole request.
     pub request_received: Option<Instant>,
-    /// When the server began to answer.
+    /// Time at which the server began to answer.
     pub responded: Option<Instant>,
-    /// When the first segment of the response arrived.
+    /// Arrival of the first segment of the response.
     pub first_byte: Option<Instant>,
-    /// When the server had the acknowledgement of the whole response.
+    /// Time at which the server had the acknowledgement of the whole response.
     pub acknowledged: Option<Instant>,
-    /// When it ended, however it did.
+    /// Time of its end, of any kind.
     pub ended: Option<Instant>,
-    /// How it ended; none while it goes on.
+    /// Its end; none while it goes on.
     pub end: Option<FlowEnd>,
     /// Bytes of the response that the client has, in order and without headers.
     pub response_bytes: u64,

@@ -3,7 +3,7 @@
 use super::packet::{Direction, Packet};
 use flashweir_core::Instant;
 
-/// Where on a link its stage sees packets.
+/// Point of a link at which its stage sees packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Watch {
     /// As they come to the link, before its buffer: what is dropped here never waits.

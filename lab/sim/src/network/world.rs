@@ -31,7 +31,7 @@ pub struct Network {
     pub(super) sources: Vec<Source>,
     pub(super) feedback_sources: Vec<FeedbackSource>,
     pub(super) books: PacketBooks,
-    /// Whether links lose all that is offered to them.
+    /// True if links lose all that is offered to them.
     pub(super) is_cut: bool,
     /// Segments that the current event sends; empty between events, kept for its memory.
     pub(super) out: Vec<Segment>,
@@ -40,7 +40,7 @@ pub struct Network {
     pub(super) touched_flow: Option<FlowId>,
 }
 
-/// Where packets are, over the whole network.
+/// Location of packets, over the whole network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketBooks {
     /// Given to a first link by a sender.
@@ -258,7 +258,7 @@ impl Network {
         self.queue.now()
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         self.queue.next_at()
@@ -313,7 +313,7 @@ impl Network {
         self.flows.len()
     }
 
-    /// Where packets are now.
+    /// Present location of packets.
     #[must_use]
     pub fn packets(&self) -> PacketBooks {
         self.books

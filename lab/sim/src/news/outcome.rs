@@ -115,7 +115,7 @@ impl Outcome {
 }
 
 impl People {
-    /// Whether every request is accounted for once.
+    /// Returns true if every request is accounted for once.
     pub(super) fn is_conserved(&self) -> bool {
         let Self { completed, not_connected, given_up, abandoned, in_flight, .. } = *self;
         self.unique_offered == completed + not_connected + given_up + abandoned + in_flight

@@ -16,8 +16,8 @@ pub struct Scenario {
     pub arrivals: RateProfile,
     /// Bytes of each person's page.
     pub pages: Sizes,
-    /// How long a person waits for the whole page before leaving for good; none: as long as TCP does (an hour
-    /// at most).
+    /// Time that a person waits for the whole page before leaving for good; none: as long as TCP does (an
+    /// hour at most).
     pub patience: Option<Wait>,
     /// The network.
     pub links: Links,
@@ -54,7 +54,7 @@ pub struct Links {
     pub bottleneck_buffer_packets: u32,
 }
 
-/// How the server works.
+/// Model of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     /// Infinitely fast: only the network limits.
@@ -117,7 +117,7 @@ impl Default for Links {
 }
 
 impl Scenario {
-    /// When the run ends.
+    /// Length of the run.
     #[must_use]
     pub fn length(&self) -> Duration {
         self.arrivals.length()

@@ -8,7 +8,7 @@ use flashweir_provisioning::Moments;
 #[derive(Debug)]
 pub(super) struct Fleet {
     pub(super) ready: u32,
-    /// When each server that starts will serve, and when it was ordered.
+    /// Times at which each server that starts will serve, and at which it was ordered.
     starting: Vec<(Instant, Instant)>,
     /// Start-up times since the last report.
     start_ups: Moments,
@@ -16,7 +16,7 @@ pub(super) struct Fleet {
     pub(super) server_s: f64,
     /// Last direction in which the number was changed.
     direction: i32,
-    /// How often that direction turned.
+    /// Number of times that direction turned.
     pub(super) reversals: u32,
 }
 

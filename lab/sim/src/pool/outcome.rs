@@ -26,7 +26,7 @@ pub struct ApplicationOutcome {
     pub sentries: Vec<(Instant, u32)>,
     /// Server-hours, from the order of each server until it was given back.
     pub server_hours: f64,
-    /// How often growing turned into shrinking or back.
+    /// Number of times that growing turned into shrinking or back.
     pub reversals: u32,
     /// Width of the bins, seconds.
     pub bin_s: f64,
@@ -54,7 +54,7 @@ pub struct Bin {
 /// A change of the number of servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Order {
-    /// When.
+    /// Time of the change.
     pub at: Instant,
     /// Servers from then on, those that start included.
     pub servers: u32,
@@ -69,7 +69,7 @@ impl Bin {
         self.offered - self.admitted
     }
 
-    /// Whether no request was refused and at most one answer in twenty was late.
+    /// Returns true if no request was refused and at most one answer in twenty was late.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.refused() == 0 && self.late * 20 <= self.admitted

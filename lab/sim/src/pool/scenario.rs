@@ -19,7 +19,7 @@ pub struct Scenario {
     pub applications: Vec<ApplicationModel>,
     /// Orders servers.
     pub scaler: Scaler,
-    /// How long a server takes from order to first request.
+    /// Time that a server takes from order to first request.
     pub start_up: StartUp,
     /// Step of the simulation; default 0.5 s, well below any start-up time.
     pub tick: Duration,
@@ -58,7 +58,7 @@ pub struct SentryModel {
     pub capacity_rps: f64,
 }
 
-/// How long a server takes to start: uniform around a mean.
+/// Time that a server takes to start: uniform around a mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartUp {
     /// The mean.
@@ -90,7 +90,7 @@ pub enum PoolError {
     /// Models and policy do not belong together, or a number is out of range.
     #[error("{what}: {value}, expected {expected}")]
     Value {
-        /// Which.
+        /// Name of the setting.
         what: &'static str,
         /// Value given.
         value: f64,
@@ -114,7 +114,7 @@ impl Scenario {
         }
     }
 
-    /// When the longest profile is over.
+    /// End of the longest profile.
     #[must_use]
     pub fn ends_at(&self) -> Instant {
         let classes = self.applications.iter().flat_map(|application| &application.classes);

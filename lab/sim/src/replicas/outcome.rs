@@ -8,11 +8,11 @@ use std::ops::Range;
 /// Copies that were made at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CopiesMade {
-    /// When, seconds.
+    /// Time, seconds.
     pub at_s: f64,
     /// Number of copies.
     pub copies: usize,
-    /// Where the last of them went.
+    /// Server that got the last of them.
     pub target: ServerIndex,
 }
 
@@ -23,7 +23,7 @@ pub struct Outcome {
     pub bin: Duration,
     /// Requests that reached each server, by bin.
     pub arrivals: Vec<Vec<u32>>,
-    /// When copies were made.
+    /// Copies made, with their times.
     pub placements: Vec<CopiesMade>,
     /// Copies that were deleted.
     pub deleted: usize,
@@ -91,7 +91,7 @@ impl Outcome {
         self.placements.iter().filter(|it| seconds.contains(&it.at_s)).map(|it| it.copies).sum()
     }
 
-    /// When the first copy was made at or after this second.
+    /// Time of the first copy that was made at or after this second.
     #[must_use]
     pub fn first_copy_s(&self, from_s: f64) -> Option<f64> {
         self.placements.iter().map(|it| it.at_s).find(|&at_s| at_s >= from_s)

@@ -15,21 +15,21 @@ pub struct Scenario {
     pub server: StationModel,
     /// Documents, numbered from zero; the home of all of them is server 0.
     pub documents: u32,
-    /// Whether all servers have all documents from the beginning.
+    /// True if all servers have all documents from the beginning.
     pub is_everywhere: bool,
     /// Distributors and redirectors as stations that take time; none: they cost nothing.
     pub front: Option<Front>,
     /// Redirectors, 1 to 256; each owns the documents that the ring gives it.
     pub redirectors: u16,
-    /// How each redirector works.
+    /// Settings of each redirector.
     pub settings: RedirectorSettings,
     /// Rule that moves copies.
     pub placement: PlacementRule,
-    /// Whether servers report at once when they become overloaded.
+    /// True if servers report at once when they become overloaded.
     pub has_early_reports: bool,
-    /// When all servers report first; none: each at its own moment within the first interval.
+    /// Time at which all servers report first; none: each at its own moment within the first interval.
     pub first_report: Option<Duration>,
-    /// How long the origin takes to deliver a document to a server that does not have it.
+    /// Time that the origin takes to deliver a document to a server that does not have it.
     pub fetch_time: Duration,
     /// Load in phases, one after the other.
     pub phases: Vec<Phase>,
@@ -44,7 +44,7 @@ pub struct Scenario {
 /// A part of a run.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// When requests come; its length is that of the phase.
+    /// Arrivals of requests; their length is that of the phase.
     pub arrivals: ArrivalProcess,
     /// Requested documents: numbers below the scenario's documents; others are taken modulo their count.
     pub popularity: Popularity,
@@ -86,7 +86,7 @@ pub enum PlacementRule {
 /// A server neither reports nor answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// Which.
+    /// Index of the server.
     pub server: ServerIndex,
     /// From when on.
     pub from: Duration,

@@ -20,7 +20,7 @@ pub enum RunError {
     /// A number of the scenario is out of range.
     #[error("{what}: expected {expected}")]
     Scenario {
-        /// Which.
+        /// Name of the setting.
         what: &'static str,
         /// Accepted values.
         expected: &'static str,
@@ -57,7 +57,7 @@ impl Event {
     }
 }
 
-/// How often redirectors are asked for a plan; they decide themselves whether it is time.
+/// Interval at which redirectors are asked for a plan; they decide themselves if it is time.
 const PLAN_STEP: Duration = Duration::from_millis(100);
 const HOME: ServerIndex = 0;
 

@@ -39,7 +39,7 @@ pub struct Counts {
     pub latency_nanos: u64,
 }
 
-/// How a try ended for the client.
+/// End of a try for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Completed,
@@ -70,14 +70,14 @@ pub(super) struct Books {
     bin_ends_at: u64,
 }
 
-/// Where a try is counted.
+/// Cell in which a try is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) class: u16,
     bin: u32,
 }
 
-/// When things happened to a try that has ended.
+/// Times of the events of a try that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) intended: Instant,

@@ -39,7 +39,7 @@ impl World<'_> {
             first_asked: now,
             intended: now,
             cell: super::books::Cell::NOWHERE,
-            attempt: Id::NOBODY,
+            attempt: Id::NONE,
         };
         let id = self.visitors.insert(visitor).ok_or_else(|| self.too_many())?;
         self.begin_try(now, id)

@@ -21,7 +21,7 @@ pub struct Outcome {
     pub gate: GateCounts,
     /// Requests offered to the server, by result.
     pub server: ServerCounts,
-    /// How full the server was, bin after bin; nothing after the last.
+    /// Fill of the server, bin after bin; nothing after the last.
     pub levels: Vec<Level>,
     /// The policy's plans, in their order.
     pub plans: Vec<PlanTaken>,
@@ -35,7 +35,7 @@ pub struct Outcome {
     pub packets: Option<PacketOutcome>,
     /// Width of the bins.
     pub bin: Duration,
-    /// When the last thing happened.
+    /// Time of the last event.
     pub ended_at: Instant,
     /// Things that happened.
     pub events: u64,

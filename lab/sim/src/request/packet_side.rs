@@ -9,7 +9,7 @@ use crate::network::{FlowEnd, FlowRecord, Happening};
 use flashweir_core::Instant;
 
 impl World<'_> {
-    /// When anything next happens.
+    /// Time at which anything next happens.
     pub(super) fn next_at(&self) -> Option<Instant> {
         let of_packets = self.packets.as_ref().and_then(|(_, packets)| packets.next_at());
         self.queue.next_at().into_iter().chain(of_packets).min()

@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 /// One run. Made by [`Scenario::new`], then changed at will.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// When each person comes, and of which class they are. It has its own seed.
+    /// Arrivals of people, and their classes. It has its own seed.
     pub schedule: Schedule,
     /// The classes, in the order of the schedule's numbers.
     pub classes: Vec<ClassModel>,
@@ -40,17 +40,17 @@ pub struct ClassModel {
     pub name: String,
     /// Host that they go to: it distinguishes hot spots.
     pub host: u32,
-    /// Which class of the sentry's policy they are of: its place there.
+    /// Index of their class in the sentry's policy.
     pub policy_class: u8,
     /// Priority of its requests under a ceiling; exempt ones are none of the sentry's.
     pub standing: Standing,
-    /// Whether they all are one client, with a connection for each: a machine, or one address of many.
+    /// True if they all are one client, with a connection for each: a machine, or one address of many.
     pub is_one_client: bool,
     /// Signs of clients in its requests; none: fairness among clients does not judge them.
     pub signs: Option<SignModel>,
-    /// Which documents they ask for.
+    /// Documents they ask for.
     pub popularity: Popularity,
-    /// How large those are.
+    /// Sizes of those.
     pub sizes: Sizes,
     /// Time for which a request, once in service, waits for something elsewhere before its work: it keeps its
     /// worker and uses no processor (a long poll, a call to another service). The same for all its tries.
@@ -61,9 +61,9 @@ pub struct ClassModel {
     pub work: Work,
     /// Sessions, patience, retries.
     pub habits: Habits,
-    /// Whether people go on with their session after a request they gave up: machines do, people leave.
+    /// True if people go on with their session after a request they gave up: machines do, people leave.
     pub goes_on_unserved: bool,
-    /// How long the client waits for the whole answer of one try before it gives the try up.
+    /// Time that the client waits for the whole answer of one try before it gives the try up.
     pub timeout: Duration,
     /// A completed answer within this time of the moment the try was to begin is goodput.
     pub good_within: Duration,
@@ -84,7 +84,7 @@ pub struct WarmUp {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ScenarioError {
-    /// Which part of the scenario.
+    /// Part of the scenario.
     pub key: String,
     /// Description of the problem.
     pub problem: String,
@@ -203,7 +203,7 @@ impl Scenario {
         }
     }
 
-    /// When nothing begins any more.
+    /// Time from which nothing begins any more.
     #[must_use]
     pub fn ends_at(&self) -> Instant {
         Instant::from_duration(self.schedule.length())

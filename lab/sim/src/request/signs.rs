@@ -22,11 +22,11 @@ pub struct SignModel {
     pub tls_stacks: Option<Range<u32>>,
     /// Families of URLs, by number; each document is of one.
     pub url_families: NonZeroU32,
-    /// Whether the origin's session cookie is sent back.
+    /// True if the origin's session cookie is sent back.
     pub has_session: bool,
     /// Requests after each page that are for its assets, with the page as their referer. They follow at once.
     pub assets: u32,
-    /// Whether the gate looks at any of this; if not, only the assets count.
+    /// True if the gate looks at any of this; if not, only the assets count.
     pub is_shown: bool,
 }
 
@@ -71,7 +71,7 @@ impl SignModel {
         }
     }
 
-    /// Whether this request of a session is for an asset of the page before.
+    /// Returns true if this request of a session is for an asset of the page before.
     #[must_use]
     pub fn is_asset(&self, request: u64) -> bool {
         !request.is_multiple_of(u64::from(self.assets) + 1)

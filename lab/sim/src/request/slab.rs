@@ -24,7 +24,7 @@ pub(super) struct Slab<T> {
 
 impl Id {
     /// Finds nothing: no slab has a place of this index.
-    pub(super) const NOBODY: Self = Self { index: u32::MAX, generation: 0 };
+    pub(super) const NONE: Self = Self { index: u32::MAX, generation: 0 };
 
     /// Identifies the id in an event hash.
     pub(super) fn number(self) -> u64 {
@@ -64,7 +64,7 @@ impl<T> Slab<T> {
         Some(Id { index, generation: 0 })
     }
 
-    /// Whether the id's value is there.
+    /// Returns true if the id's value is there.
     pub(super) fn contains(&self, id: Id) -> bool {
         // A place that was left has another generation already.
         self.generations.get(id.index as usize) == Some(&id.generation)

@@ -61,7 +61,7 @@ pub enum RunError {
         "more than {SIM_PEOPLE} people or tries at once at {at_s} s: the crowd is too large for this bound"
     )]
     People {
-        /// When, whole seconds.
+        /// Time, whole seconds.
         at_s: u64,
     },
 }
@@ -98,7 +98,7 @@ pub(super) struct World<'a> {
     /// Requests of each class that were sent to the server.
     pub(super) sent: Vec<u64>,
     pub(super) starvation: Starvation,
-    /// Where it was asked for.
+    /// Check of calm periods, where it was asked for.
     pub(super) calm: Option<CalmCheck>,
     checked_at_events: u64,
 }
@@ -114,8 +114,8 @@ pub(super) struct Try {
     pub(super) person: u64,
     pub(super) request: u64,
     pub(super) cell: super::books::Cell,
-    /// When it reached the gate and, once admitted, when it was admitted: time in the gate's own queue says
-    /// nothing about the service.
+    /// Time at which it reached the gate and, once admitted, at which it was admitted: time in the gate's own
+    /// queue says nothing about the service.
     pub(super) sent: Instant,
     /// The server took it in before it was warm.
     pub(super) is_cold: bool,
@@ -128,7 +128,7 @@ pub(super) struct Try {
     pub(super) delivery: Option<Delivery>,
 }
 
-/// Where a try is.
+/// Location of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     ToGate,
@@ -284,7 +284,7 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// Whether no visitor is present or still to come; planners go on until the end of the schedule.
+    /// Returns true if no visitor is present or still to come; planners go on until the end of the schedule.
     fn is_over(&self) -> bool {
         let planner_goes_on = self.gate.next_tick_at().is_some_and(|next| next < self.ends_at);
         let packets_go_on = self.packets.as_ref().is_some_and(|(_, packets)| {
@@ -383,7 +383,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Whether one more plan is kept for the report; if not, it is counted.
+    /// Returns true if one more plan is kept for the report; if not, it is counted.
     fn has_room_for_plan(&mut self) -> bool {
         let has_room = self.plans.len() + self.limits.len() < SIM_PLANS;
         self.plans_left_out += u64::from(!has_room);

@@ -12,7 +12,7 @@ pub struct RouterSettings {
     pub interval: Duration,
     /// Reading of the rates for the planner.
     pub reading: Reading,
-    /// Whether NEWS distinguishes a hot server from the ones beside it and limits that one alone (§5.2); else
+    /// True if NEWS distinguishes a hot server from the ones beside it and limits that one alone (§5.2); else
     /// it limits all that it guards.
     pub hot_spots: bool,
 }
@@ -40,7 +40,7 @@ pub enum Controller {
     News(PlannerMode),
 }
 
-/// How the rate of a response is read for the planner. The outcome has both.
+/// Reading of the rate of a response for the planner. The outcome has both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// RFC 2859's time sliding window, from zero, never aged: short responses read as their size per second.

@@ -20,11 +20,11 @@ pub(super) struct FlowMeter {
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     id: FlowId,
-    /// Which server it goes to: what an address would say.
+    /// Server it goes to: what an address would say.
     pub(super) host_key: u64,
-    /// Whether the router guards that server: else it neither limits nor measures the flow.
+    /// True if the router guards that server: else it neither limits nor measures the flow.
     pub(super) is_guarded: bool,
-    /// When its SYN was let in; none while it was not.
+    /// Time at which its SYN was admitted; none while it was not.
     pub(super) admitted_at: Option<Instant>,
     response: Option<ResponseMeter>,
 }
@@ -41,7 +41,7 @@ struct ResponseMeter {
 /// Reading of one response at a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ResponseRate {
-    /// When its connection was let in.
+    /// Time at which its connection was admitted.
     pub(super) admitted_at: Instant,
     pub(super) bytes: u64,
     /// As the paper reads it, bytes/s.

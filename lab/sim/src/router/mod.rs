@@ -73,12 +73,12 @@ impl Router {
     pub(crate) fn tick(&mut self, now: Instant, sample_is_lost: bool) -> Tick {
         let rates = self.meter.read(now);
         for rate in &rates {
-            let told = match self.reading {
+            let bytes_per_s = match self.reading {
                 Reading::AsPublished => rate.published,
                 Reading::Corrected => rate.corrected,
             };
             // A router does not know what a response's latency should be.
-            self.gate.observe_rate(rate.admitted_at, told);
+            self.gate.observe_rate(rate.admitted_at, bytes_per_s);
         }
         let sample = self.gate.drain(now);
         let explanation = self.planner.as_mut().map(|planner| {

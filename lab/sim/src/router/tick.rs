@@ -18,7 +18,7 @@ pub struct GateCounts {
 /// One look at the responses, and what was decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tick {
-    /// When.
+    /// Time of the evaluation.
     pub at: Instant,
     /// Responses with data in the interval.
     pub responses: usize,

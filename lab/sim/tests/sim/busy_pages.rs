@@ -54,9 +54,9 @@ fn goodput_share(capacity_rps: f64, round_trip_ms: u64, pages: u32) -> f64 {
     outcome.began_within(30..40).goodput as f64 / (10.0 * capacity_rps)
 }
 
-/// Regression: under processor sharing a step to five times the capacity leaves nobody a whole answer before
-/// their client gives up. The last responses, all from before the crowd, were then judged for a minute to be
-/// as usual, no alarm came, and goodput was 0.
+/// Regression: under processor sharing a step to five times the capacity gives no request a whole answer
+/// before its client gives up. The last responses, all from before the crowd, were then judged for a minute
+/// to be as usual, no alarm came, and goodput was 0.
 #[test]
 fn a_crowd_that_lets_nothing_complete_is_seen() {
     for (departed, in_flight) in

@@ -3,7 +3,7 @@
 //! the paper's runs did, six seeds for the work.
 //!
 //! The server's five parameters are fitted to this very table, so its rows check the simulator, not the
-//! model; the critical rate 43.97/s is missed by the model and only told.
+//! model; the critical rate 43.97/s is missed by the model and only printed.
 
 use flashweir_core::Duration;
 use flashweir_sim::request::{ClassModel, NetworkModel, Outcome, Overflow, Scenario, ServerModel, Work, run};
@@ -82,7 +82,7 @@ fn above_saturation_every_refusal_costs_goodput() {
     }
 }
 
-/// At ρ = 0.994 the queue is a transient that differs from seed to seed: the band is told and nothing is
+/// At ρ = 0.994 the queue is a transient that differs from seed to seed: the band is printed and nothing is
 /// claimed but that there is one.
 #[test]
 fn at_the_critical_rate_there_is_no_single_answer() {
@@ -110,6 +110,6 @@ fn early_drops_make_the_slope_flat() {
         run(&Scenario::new(Schedule::one(ArrivalProcess::Constant(profile), 1), class, server)).unwrap();
     let counts = outcome.began_within(0..LENGTH_S);
     assert_within("OK/s", outcome.mean_level(0..LENGTH_S).served_rps, 1.0 / WORK_S, 0.02 / WORK_S);
-    // Nobody tells those who were dropped: their clients' time limit does.
+    // Dropped clients get no answer: their time limit ends the wait.
     assert_eq!((counts.timed_out, counts.refused), (counts.offered - counts.completed, 0));
 }

@@ -8,7 +8,7 @@ use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 const SEEDS: u64 = 5;
 const WARM_UP_S: usize = 20;
 
-/// Mean time in the system, seconds, for each seed: Poisson arrivals at `rate_rps` over so many seconds.
+/// Mean time in the system, seconds, for each seed: Poisson arrivals at `rate_rps` over `length_s`.
 fn mean_delays_s(server: ServerModel, work: Work, rate_rps: f64, length_s: u64) -> Vec<f64> {
     let delay = |seed| {
         let outcome = simulated(server, work, rate_rps, length_s, seed);
@@ -60,8 +60,8 @@ fn one_constant_server() {
 
 #[test]
 fn processor_sharing_does_not_care_how_work_is_distributed() {
-    // M/G/1-PS at ρ = 0.6: s/(1 − ρ), whatever the distribution. (First come, first served would take 36 %
-    // longer than that with the two-point work, and 30 % less with constant work.)
+    // M/G/1-PS at ρ = 0.6: s/(1 − ρ), for any distribution. (First come, first served would take 36 % longer
+    // than that with the two-point work, and 30 % less with constant work.)
     let works = [
         ("exponential", exponential(5)),
         (
@@ -105,7 +105,7 @@ fn levels_obey_the_utilisation_law_and_little() {
     let counts = outcome.totals();
     let rate_rps = counts.completed as f64 / 500.0;
     assert!((level.busy / (rate_rps * 0.005) - 1.0).abs() < 0.01, "{level:?}");
-    // Somebody may be present at the end; Little's law holds for the rest.
+    // A request may be present at the end; Little's law holds for the rest.
     let present = level.waiting + level.in_service;
     assert!((present / (rate_rps * counts.mean_latency_s().unwrap()) - 1.0).abs() < 1e-3, "{level:?}");
 }

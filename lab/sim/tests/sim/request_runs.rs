@@ -277,7 +277,7 @@ fn refused_people_come_back_when_they_are_told_to() {
     };
     let outcome = run(&scenario).unwrap();
     assert_eq!(outcome.totals().shed[ShedReason::Gateway(Reason::RequestsInFlight).index()], 2);
-    // The bound says one second, and people are told that or twice as much.
+    // The bound says one second, and `Retry-After` is that or twice as much.
     let tries: Vec<usize> = (0..9).filter(|second| outcome.classes[0].bins[*second].offered > 0).collect();
     assert!(tries == [0, 1] || tries == [0, 2], "{tries:?}");
 }
@@ -295,12 +295,12 @@ fn a_static_bucket_admits_its_rate() {
 #[test]
 fn what_makes_no_run_is_told_with_its_name() {
     let good = scenario(steady(1.0, 10), class());
-    let told = |scenario: &Scenario| match run(scenario) {
+    let error_of = |scenario: &Scenario| match run(scenario) {
         Err(RunError::Scenario(error)) => error.to_string(),
         other => panic!("{other:?}"),
     };
     let class = ClassModel { timeout: Duration::ZERO, ..class() };
-    let nobody = ArrivalProcess::given_within([], Duration::from_secs(9)).unwrap();
+    let no_arrivals = ArrivalProcess::given_within([], Duration::from_secs(9)).unwrap();
     let cases = [
         (
             Scenario { classes: Vec::new(), ..good.clone() },
@@ -313,13 +313,13 @@ fn what_makes_no_run_is_told_with_its_name() {
             "faults[0]: a slowdown by 0.5",
         ),
         (Scenario { faults: during(FaultKind::Crash, 2, 2), ..good.clone() }, "faults[0]: it ends"),
-        (Scenario { schedule: Schedule::one(nobody, 1), ..good.clone() }, "schedule: nobody would come"),
+        (Scenario { schedule: Schedule::one(no_arrivals, 1), ..good.clone() }, "schedule: nobody would come"),
         (
             Scenario { schedule: Schedule::one(steady(1.0, 600_000), 1), bin: MS, ..good.clone() },
             "bin: the series",
         ),
     ];
     for (scenario, expected) in cases {
-        assert!(told(&scenario).starts_with(expected), "{}", told(&scenario));
+        assert!(error_of(&scenario).starts_with(expected), "{}", error_of(&scenario));
     }
 }

@@ -26,7 +26,7 @@ const LENGTH_S: u64 = 12;
 /// Long enough for a planner to have learned what is usual.
 const CROWD_COMES_S: u64 = 6;
 
-/// Fewer classes of people may come: some of the policy's have nobody.
+/// Fewer classes of people may come: some of the policy's have no people.
 const POLICY_CLASSES: u64 = 3;
 
 struct Dice(Rng);

@@ -1,6 +1,6 @@
-//! Goal: several workers share one limit as if they were one, however small it is; what one gives back is found by
-//! another, the most important first. Method: limits known beforehand, a crowd, and the simulator's own
-//! checks (which fail when somebody is forgotten).
+//! Goal: several workers share one limit as if they were one, however small it is; what one gives back is
+//! found by another, the most important first. Method: limits known beforehand, a crowd, and the simulator's
+//! own checks (which fail when a request is forgotten).
 
 use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
 use flashweir_core::{Duration, Instant};
@@ -9,7 +9,7 @@ use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 
 const LENGTH_S: u64 = 20;
 
-/// Two classes, each with so many a second, before two processors that carry 200 a second together.
+/// Two classes with the given rates a second, before two processors that carry 200 a second together.
 fn outcome(workers: usize, limit: u32, rates: [f64; 2]) -> Outcome {
     let class = |revenue| ClassPolicy { revenue, ..ClassPolicy::default() };
     let classes = vec![class(2.0), class(1.0)];
@@ -41,7 +41,7 @@ fn eight_workers_keep_a_limit_of_two_as_busy_as_one_does() {
     };
     let (one, eight) = (goodput(1), goodput(8));
     assert!(one >= 0.95 * 200.0 * LENGTH_S as f64, "{one}");
-    // A place is empty for about 100 µs of 5 ms while another worker is told of it.
+    // A place is empty for about 100 µs of 5 ms while another worker gets the notice.
     assert!(eight >= 0.96 * one, "{eight} of {one}");
 }
 

@@ -108,7 +108,7 @@ fn steady(rps: f64, from_s: u64, length_s: u64) -> ArrivalProcess {
     ArrivalProcess::Poisson(RateProfile::from_bins(Duration::from_secs(1), bins).expect("a profile"))
 }
 
-/// What became of the crowd once it had lasted.
+/// Results of the crowd once it had lasted.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     /// Answers in time, as a part of what the origin can do.

@@ -1,6 +1,6 @@
-//! Whether the origin is another one than before: cumulative sums of log-likelihood ratios (Page, 1954), one
-//! for each factor by which times may have changed. Only windows at one number in flight are compared with
-//! each other: another limit may change times by itself.
+//! Detects that the origin is another one than before: cumulative sums of log-likelihood ratios (Page, 1954),
+//! one for each factor by which times may have changed. Only windows at one number in flight are compared
+//! with each other: another limit may change times by itself.
 
 use super::constants::Constants;
 

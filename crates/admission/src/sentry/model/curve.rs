@@ -14,7 +14,7 @@ const LEVELS: usize = 66;
 pub(super) struct Curve {
     k: Constants,
     levels: Box<[Level; LEVELS]>,
-    /// How likely each origin is before anything is measured; 0 for those that are none.
+    /// Prior probability of each origin, before anything is measured; 0 for those that are none.
     prior: PerOrigin,
     log_prior: PerOrigin,
     /// Posterior before the origin last changed.
@@ -45,7 +45,7 @@ struct Before {
     log_alone_s: f64,
 }
 
-/// How long something takes, and the logarithm of that.
+/// A duration, and its logarithm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
     pub(super) s: f64,
@@ -96,7 +96,7 @@ impl Curve {
         curve
     }
 
-    /// Whether anything was measured.
+    /// Returns true if anything was measured.
     pub(super) fn is_informed(&self) -> bool {
         self.levels.iter().any(|level| level.completed > 1.0)
     }
@@ -143,8 +143,8 @@ impl Curve {
         libm::log(before.probability[origin] + same_alone + self.k.model_error * any)
     }
 
-    /// How far what is remembered is from what any one origin would do: minus the logarithm of the likelihood
-    /// of the likeliest.
+    /// Distance of what is remembered from what any one origin would do: minus the logarithm of the
+    /// likelihood of the likeliest.
     pub(super) fn misfit(&self) -> f64 {
         self.misfit
     }

@@ -39,8 +39,8 @@ impl Origin {
     }
 }
 
-/// How likely each origin is before anything is measured, up to a factor: every number of servers is as
-/// likely as any other, if they do more than half as many would: more are as if there were no more.
+/// Prior probability of each origin, before anything is measured, up to a factor: every number of servers is
+/// as likely as any other, if they do more than half as many would: more are as if there were no more.
 pub(super) fn priors() -> PerOrigin {
     let mut priors = zeros();
     for (index, prior) in priors.iter_mut().enumerate() {
@@ -105,7 +105,7 @@ fn factor_of_queueing(log: f64) -> Factor {
     Factor { value: libm::exp(log), log }
 }
 
-/// How sharp the knee is: the exponent of the sum of both ways to be slow.
+/// Sharpness of the knee: the exponent of the sum of both ways to be slow.
 const SHARPNESS: f64 = 8.0;
 const QUARTER_OCTAVE: f64 = core::f64::consts::LN_2 / 4.0;
 /// So far from the knee (logarithm) nothing is rounded: by less than a part in three thousand.

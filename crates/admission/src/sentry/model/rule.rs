@@ -217,8 +217,8 @@ impl ModelRule {
         self.curve.fade(libm::exp(-(weight / self.k.memory).min(self.k.window_share)));
     }
 
-    /// Whether the window binds and has as many completions as requests in flight, and more where requests
-    /// are uneven.
+    /// Returns true if the window binds and has as many completions as requests in flight, and more where
+    /// requests are uneven.
     fn is_turned_over(&self, look: &Look) -> bool {
         let open = &self.open;
         let turnover = open.in_flight().max(self.k.enough + look.variation.within);
@@ -463,12 +463,12 @@ impl ModelRule {
         }
     }
 
-    /// Whether as much is remembered as of two windows.
+    /// Returns true if as much is remembered as of two windows.
     fn has_evidence(&self) -> bool {
         self.curve.completed() > 2.0 * self.k.enough
     }
 
-    /// Whether what is in flight is much of the limit.
+    /// Returns true if what is in flight is much of the limit.
     fn is_reached(&self, measured: &Measured) -> bool {
         measured.in_flight() > f64::from(self.learned.limit) / self.k.much
     }

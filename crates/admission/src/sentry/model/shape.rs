@@ -1,4 +1,4 @@
-//! How uneven times are: the distribution of a request's time over the mean.
+//! Unevenness of times: the distribution of a request's time over the mean.
 
 use super::constants::Constants;
 use flashweir_core::measure::Histogram;

@@ -1,4 +1,4 @@
-//! Goal: what a candidate is told to have done is what it would have done. Method: a crowd before an origin in virtual
+//! Goal: the report of a candidate is what it would have done. Method: a crowd before an origin in virtual
 //! time, a live policy with a candidate beside it; then the same crowd with the candidate in force, and both
 //! are compared.
 
@@ -84,7 +84,7 @@ fn while_there_is_room_every_candidate_agrees() {
     assert!(all > 2_000 && agreement(&outcome) >= 1.0, "{all}: {outcome:?}");
 }
 
-/// What is told of a candidate beside the live policy, against what it does when it is in force.
+/// Compares the report of a candidate beside the live policy with what it does when it is in force.
 fn check(what: &str, crowd: &Crowd, live: &Policy, candidate: &Policy, within: f64) {
     check_mean(what, core::slice::from_ref(crowd), live, candidate, within);
 }
@@ -98,16 +98,17 @@ fn check_mean(what: &str, crowds: &[Crowd], live: &Policy, candidate: &Policy, w
         let mean = |value: &dyn Fn(&(Outcome, Outcome)) -> f64| {
             runs.iter().map(value).sum::<f64>() / runs.len() as f64
         };
-        let admitted_told = mean(&|(told, _)| admitted(&told.candidate[class]));
+        let admitted_beside = mean(&|(beside, _)| admitted(&beside.candidate[class]));
         let admitted_real = mean(&|(_, real)| admitted(&real.live[class]));
-        let good_told = mean(&|(told, _)| good(&told.candidate[class]));
+        let good_beside = mean(&|(beside, _)| good(&beside.candidate[class]));
         let good_real = mean(&|(_, real)| good(&real.live[class]));
         let line = format!(
-            "{what}, class {class}: admitted {admitted_told:.3} told, {admitted_real:.3} real; good {good_told:.3} told, {good_real:.3} real"
+            "{what}, class {class}: admitted {admitted_beside:.3} told, {admitted_real:.3} real; \
+             good {good_beside:.3} told, {good_real:.3} real"
         );
         println!("{line}");
-        assert!((admitted_told - admitted_real).abs() <= within, "{line}");
-        assert!((good_told - good_real).abs() <= within, "{line}");
+        assert!((admitted_beside - admitted_real).abs() <= within, "{line}");
+        assert!((good_beside - good_real).abs() <= within, "{line}");
     }
 }
 

@@ -10,7 +10,7 @@ use flashweir_core::{Duration, Instant, Rng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What comes, to what.
+/// Arrivals, and the origin they reach.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
     /// Requests per second of each class, and their mean work (exponential), seconds.
@@ -20,7 +20,7 @@ pub(crate) struct Crowd {
     pub(crate) seed: u64,
 }
 
-/// What became of the requests, by class, from [`FROM`] on.
+/// Outcomes of the requests, by class, from [`FROM`] on.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) live: Vec<ClassCounts>,
@@ -31,7 +31,7 @@ pub(crate) struct Outcome {
 /// Until then there is less: that is how it is known what requests take alone.
 const QUIET: Duration = Duration::from_secs(5);
 const QUIET_SHARE: f64 = 0.2;
-/// What is counted begins here, and ends with the run.
+/// Start of the count, which ends with the run.
 const FROM: Duration = Duration::from_secs(10);
 const TO: Duration = Duration::from_secs(30);
 
@@ -113,7 +113,7 @@ impl Plant<'_> {
         self.settle(gate);
     }
 
-    /// Whatever happens until then: answers, expiries and plans.
+    /// Runs all events until then: answers, expiries and plans.
     fn run_until(&mut self, until: Instant) {
         loop {
             let speed = (self.crowd.servers / self.running.len().max(1) as f64).min(1.0);

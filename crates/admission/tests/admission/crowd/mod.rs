@@ -128,7 +128,7 @@ fn a_surge_the_service_carries_is_told_and_not_limited() {
 
 #[test]
 fn a_quick_service_at_work_is_not_a_slow_one() {
-    // 0.2 ms each, then 1 ms, with more people than before: five times slower, and nobody notices.
+    // 0.2 ms each, then 1 ms, with more people than before: five times slower, and no client notices.
     let offered_rps = |t: f64| if t < 20.0 { 200.0 } else { 500.0 };
     let slowdown = |t: f64| if t < 20.0 { 1.0 } else { 5.0 };
     let service = Service::Constant(0.0002);
@@ -139,7 +139,7 @@ fn a_quick_service_at_work_is_not_a_slow_one() {
 
 #[test]
 fn a_slow_backend_is_told_from_a_crowd_and_becomes_the_new_normal() {
-    // Three times slower without more demand: responses get worse, nobody is turned away, and after a minute
+    // Three times slower without more demand: responses get worse, no request is refused, and after a minute
     // or two the baseline has moved.
     let slowdown = |t: f64| if t < 20.0 { 1.0 } else { 3.0 };
     let run = run(&Scenario { offered_rps: |_| 45.0, slowdown, duration_s: 400.0, ..quiet() });
@@ -185,8 +185,8 @@ fn bystanders_pass_while_the_hot_spot_is_limited() {
 
 #[test]
 fn capacity_lost_during_the_crowd_is_followed_down_and_up() {
-    // First come, first served, with nobody giving up: the backlog of the first second after the loss must be
-    // worked off at a third of the speed before anything can be in time again, so ten seconds are allowed.
+    // First come, first served, and no client gives up: the backlog of the first second after the loss must
+    // be worked off at a third of the speed before anything can be in time again, so ten seconds are allowed.
     let slowdown = |t: f64| if (35.0..65.0).contains(&t) { 3.0 } else { 1.0 };
     let offered_rps = |t: f64| if (20.0..90.0).contains(&t) { 500.0 } else { QUIET_RPS };
     let goodput = |from_s: f64, to_s: f64, capacity_rps: f64| {

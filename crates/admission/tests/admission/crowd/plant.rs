@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-/// How long one request keeps a worker busy.
+/// Time for which one request keeps a worker busy.
 #[derive(Clone, Copy)]
 pub(crate) enum Service {
     Constant(f64),
@@ -29,14 +29,14 @@ pub(crate) struct Scenario {
     pub(crate) offered_rps: fn(f64) -> f64,
     /// The service is this much slower at a time in seconds (1 = usual).
     pub(crate) slowdown: fn(f64) -> f64,
-    /// Nobody comes before.
+    /// Start of arrivals.
     pub(crate) begins_s: f64,
     pub(crate) duration_s: f64,
     pub(crate) settings: Settings,
     pub(crate) host_of: fn(f64, &mut Rng) -> u64,
 }
 
-/// What one request met.
+/// Outcome of one request.
 #[derive(Clone, Copy)]
 pub(crate) struct Outcome {
     pub(crate) arrived_s: f64,

@@ -1,4 +1,4 @@
-//! What holds after every operation, and after the last request has ended.
+//! Checks after every operation, and after the last request has ended.
 
 use crate::pipeline::ops::SentryMode;
 use crate::pipeline::world::{

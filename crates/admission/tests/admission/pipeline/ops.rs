@@ -104,8 +104,8 @@ pub(crate) enum Op {
         limit: Option<u8>,
         is_stale: bool,
     },
-    /// What a worker's ladder discards, and what the service's upstream asks it for, requests in a thousand
-    /// seconds.
+    /// Discards of a worker's ladder, and the rate that the service's upstream asks it for, requests in a
+    /// thousand seconds.
     BetweenNodes {
         worker: usize,
         service: usize,

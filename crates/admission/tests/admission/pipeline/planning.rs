@@ -1,5 +1,5 @@
-//! What planners and the configuration do to a world: plans, candidates, and versions of services that come
-//! and go.
+//! Effects of planners and the configuration on a world: plans, candidates, and versions of services that
+//! come and go.
 
 use crate::pipeline::ops::{Limiting, SentryMode};
 use crate::pipeline::world::{CLASSES, CeilingMode, SERVICES, Service, ServiceAtWorker, WORKERS, World};

@@ -47,7 +47,7 @@ pub(crate) enum CeilingMode {
     ShadowRefusesAll,
 }
 
-/// What a pipeline answered.
+/// Answer of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
     Admitted(u64),

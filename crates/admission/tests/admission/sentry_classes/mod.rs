@@ -33,8 +33,8 @@ fn guarantees() -> impl Strategy<Value = [u64; 4]> {
 }
 
 proptest! {
-    /// Nobody is lost, passed over or kept too long; bounds hold over all gates together; what is guaranteed
-    /// goes.
+    /// No request is lost, passed over or kept too long; bounds hold over all gates together; what is
+    /// guaranteed goes.
     #[test]
     fn reservation_keeps_its_promises(gates in 1usize..5, guaranteed in guarantees(), steps in steps()) {
         run(gates, Decide::Reservation, guaranteed, &steps)?;
@@ -54,7 +54,7 @@ proptest! {
         run(gates, Decide::Threshold, guaranteed, &steps)?;
     }
 
-    /// What gates measured adds up to what one gate would have: the order does not matter.
+    /// The measurements of gates add up to what one gate would have: the order does not matter.
     #[test]
     fn samples_of_gates_add_up(gates in 2usize..5, steps in steps()) {
         let mut world = World::new(gates, plan(1, Decide::Reservation, 4, [0; 4]));
@@ -135,8 +135,8 @@ fn deciding_allocates_nothing() {
     }
 }
 
-/// Goal: a gate whose worker is stuck does not hold up the others. Method: its first has waited longer than is worth it,
-/// and nobody asks it.
+/// Goal: a gate whose worker is stuck does not hold up the others. Method: its first has waited longer than
+/// is worth it, and the gate is not asked.
 #[test]
 fn a_stuck_gate_holds_nobody_up_for_long() {
     let plan = plan(1, Decide::Reservation, 1, [0; 4]);

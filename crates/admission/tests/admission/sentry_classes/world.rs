@@ -97,7 +97,7 @@ pub(crate) struct World {
     refused_rank: Option<u8>,
     sums: Vec<ClassCounts>,
     sample_nanos: u64,
-    /// Every gate that was named was asked since somebody went.
+    /// Every gate that was named was asked since the last request went.
     is_settled: bool,
 }
 
@@ -198,7 +198,7 @@ impl World {
                 let guaranteed = [0, 1, 2, 3]
                     .map(|class: usize| self.plan.classes[class].guaranteed_rate.as_milli() / 1_000);
                 self.plan = plan(self.plan.epoch + 1, self.plan.decide, limit, guaranteed);
-                // Whoever is there stays, whatever the limit.
+                // Requests in flight stay at any limit.
                 self.beyond = self.beyond.max(self.count().saturating_sub(limit));
                 self.refused_rank = None;
                 let plan = self.plan.clone();
@@ -276,8 +276,8 @@ impl World {
         self.settle(gate)
     }
 
-    /// What a shell does after every event: this gate's `next` until there is none, then the gate that has
-    /// somebody.
+    /// Settles like a shell after every event: this gate's `next` until there is none, then the gate that has
+    /// a request.
     fn settle(&mut self, first: usize) -> Result<(), TestCaseError> {
         let mut gate = first;
         for _ in 0..100 {
@@ -306,7 +306,7 @@ impl World {
                 let is_spare = self.count() < self.limit_for(held.class, Position::OverShare);
                 let is_passed = |other: &Held| {
                     let is_before = (RANKS[other.class], other.position) < (plan.rank, held.position);
-                    // Of those over their share another gate knows only where nobody else waits.
+                    // Of those over their share another gate knows only where no other request waits.
                     let is_known = other.position < Position::OverShare || is_spare && other.gate == gate;
                     is_before && is_known && self.is_alive(other)
                 };

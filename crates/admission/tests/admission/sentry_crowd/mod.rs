@@ -29,7 +29,7 @@ fn crowd(policing: Policing, seed: u64) -> Crowd {
     }
 }
 
-/// A client of its own for each request.
+/// A separate client for each request.
 fn everybody(_: usize, request: u64) -> u64 {
     request
 }
@@ -40,11 +40,12 @@ fn check(crowd: &Crowd, admitted_rps: &[(f64, f64)], good_servers: (f64, f64), p
     let outcome = run(crowd, everybody);
     let (good, p95) = (outcome.good_servers(), outcome.quantile_s(0.95));
     let within = |value: f64, (low, high): (f64, f64)| value >= low && value <= high;
-    let told = format!("{:?} admitted/s, {good:.2} servers in time, p95 {p95:.2} s", outcome.admitted_rps());
-    println!("{:?}: {told}", crowd.policy.policing);
+    let summary =
+        format!("{:?} admitted/s, {good:.2} servers in time, p95 {p95:.2} s", outcome.admitted_rps());
+    println!("{:?}: {summary}", crowd.policy.policing);
     let admitted = outcome.admitted_rps();
-    assert!(admitted.iter().zip(admitted_rps).all(|(&value, &range)| within(value, range)), "{told}");
-    assert!(within(good, good_servers) && within(p95, p95_s), "{told}");
+    assert!(admitted.iter().zip(admitted_rps).all(|(&value, &range)| within(value, range)), "{summary}");
+    assert!(within(good, good_servers) && within(p95, p95_s), "{summary}");
     outcome
 }
 
@@ -106,7 +107,7 @@ fn with_capacity_learned_each_way_of_deciding_serves_the_more_important() {
     let gold_only = [(178.0, 200.0), (0.0, 12.0), (0.0, 3.0)];
     check(&crowd(Policing::Reservation, 1), &gold_only, (2.8, 3.1), (0.0, 0.9));
     check(&crowd(Policing::Batch, 1), &gold_only, (2.8, 3.1), (0.0, 0.9));
-    // It finds the servers by letting in more and more until somebody waits, and pays for that.
+    // It finds the servers by admitting more and more until a request waits, and pays for that.
     check(&crowd(Policing::Threshold, 1), &[(155.0, 200.0), (0.0, 5.0), (0.0, 1.0)], (2.4, 3.1), (0.0, 0.7));
 }
 

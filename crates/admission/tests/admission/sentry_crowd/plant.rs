@@ -9,7 +9,7 @@ use flashweir_core::{Duration, Instant, Rng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What comes, to what.
+/// Arrivals, and the origin they reach.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
     pub(crate) policy: Policy,
@@ -17,15 +17,15 @@ pub(crate) struct Crowd {
     pub(crate) classes: Vec<(f64, f64)>,
     pub(crate) servers: f64,
     pub(crate) gates: usize,
-    /// Before the crowd comes there is less for so long: that is how it is known what requests take alone.
+    /// Time of less load before the crowd comes: in it the gate learns what requests take alone.
     pub(crate) quiet_s: f64,
-    /// What is counted begins here, and ends with the run.
+    /// Start of the count, which ends with the run.
     pub(crate) from_s: f64,
     pub(crate) to_s: f64,
     pub(crate) seed: u64,
 }
 
-/// What became of a class's requests that came while it was counted.
+/// Outcomes of a class's requests that came while it was counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fate {
     pub(crate) offered: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Fate {
     pub(crate) good_work_s: f64,
 }
 
-/// What became of all.
+/// Outcomes of all.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) classes: Vec<Fate>,
@@ -144,7 +144,7 @@ impl Plant {
         self.settle(gate);
     }
 
-    /// Whatever happens until then: answers, expiries and plans.
+    /// Runs all events until then: answers, expiries and plans.
     fn run_until(&mut self, until: Instant) {
         loop {
             let speed = (self.crowd.servers / self.running.len().max(1) as f64).min(1.0);
@@ -228,7 +228,7 @@ impl Plant {
         }
     }
 
-    /// Where it is counted what becomes of a request, if it is.
+    /// Count that the outcome of a request belongs to, if it is counted.
     fn fate(&mut self, request: u64) -> Option<&mut Fate> {
         let Request { arrived, class, .. } = self.requests[request as usize];
         (arrived.as_secs_f64() >= self.crowd.from_s).then(|| &mut self.outcome.classes[class])

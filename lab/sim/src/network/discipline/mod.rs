@@ -109,7 +109,7 @@ impl Queueing {
         }
     }
 
-    /// Whether a packet that is sent now, leaving `waiting` others behind, gets a mark.
+    /// Returns true if a packet that is sent now, leaving `waiting` others behind, gets a mark.
     pub(super) fn leaves_marked(
         &mut self,
         now: Instant,

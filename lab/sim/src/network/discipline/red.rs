@@ -23,7 +23,7 @@ pub struct Red {
     pub weight: f64,
     /// Size of a usual packet, bytes: gives the number that could have left while the link was idle.
     pub packet_bytes: u16,
-    /// Whether packets of senders that understand marks are marked instead of dropped (below the end of the
+    /// True if packets of senders that understand marks are marked instead of dropped (below the end of the
     /// ramp).
     pub marks: bool,
 }

@@ -122,7 +122,7 @@ impl Endpoint {
     }
 }
 
-/// How long the client waits after its `tries`-th SYN.
+/// Wait of the client after its `tries`-th SYN.
 pub(in crate::network) fn syn_wait(tries: u32, settings: &TcpSettings) -> Duration {
     doubled(settings.syn_timeout, tries.saturating_sub(1), settings.timeout_max)
 }

@@ -39,7 +39,7 @@ impl Receiver {
         self.next
     }
 
-    /// Whether everything the other end has to say has arrived.
+    /// Returns true if everything the other end has to say has arrived.
     pub(in crate::network) fn is_complete(&self) -> bool {
         self.total == Some(self.next)
     }

@@ -22,7 +22,7 @@ pub(in crate::network) struct Sender {
     duplicates: u32,
     /// In fast recovery: what must be acknowledged to leave it.
     recovering_until: Option<u32>,
-    /// Whether a partial acknowledgement has restarted the timer in this recovery.
+    /// True if a partial acknowledgement has restarted the timer in this recovery.
     partial_seen: bool,
     /// No fast retransmit before this is acknowledged: earlier duplicates echo an earlier loss (RFC 6582 §3.2
     /// step 1).
@@ -82,7 +82,7 @@ impl Sender {
         self.total > 0
     }
 
-    /// Whether something is still to be sent or acknowledged.
+    /// Returns true if something is still to be sent or acknowledged.
     pub(in crate::network) fn is_busy(&self) -> bool {
         self.oldest < self.total
     }

@@ -23,7 +23,7 @@ pub enum TimeoutFloor {
     Margin,
 }
 
-/// Which partial acknowledgements of a fast recovery restart the retransmission timer (RFC 6582 §4).
+/// Partial acknowledgements of a fast recovery that restart the retransmission timer (RFC 6582 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
     /// The first only: after many losses in one window the timer soon goes off, and everything is sent again.
@@ -58,16 +58,16 @@ pub struct TcpSettings {
     pub timeout_max: Duration,
     /// Timeouts in a row, of one segment, after which the flow is given up; Linux: 15.
     pub timeouts: u32,
-    /// How long an acknowledgement of a single segment may wait for a second (RFC 1122 §4.2.3.2: below 500
-    /// ms). None: every segment is acknowledged at once.
+    /// Maximum time that an acknowledgement of a single segment waits for a second (RFC 1122 §4.2.3.2: below
+    /// 500 ms). None: every segment is acknowledged at once.
     pub acknowledgement_delay: Option<Duration>,
     /// Rule for the growth of the window.
     pub counting: Counting,
-    /// How patiently many losses in one window are repaired.
+    /// Patience in the repair of many losses in one window.
     pub recovery: Recovery,
-    /// Whether the first two duplicate acknowledgements let a new segment out each (RFC 3042).
+    /// True if the first two duplicate acknowledgements let a new segment out each (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether both ends speak ECN (RFC 3168).
+    /// True if both ends speak ECN (RFC 3168).
     pub ecn: bool,
 }
 

@@ -7,7 +7,7 @@ use flashweir_core::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::network) struct Timer {
     deadline: Instant,
-    /// When the event comes that this timer will listen to.
+    /// Time of the event that this timer will listen to.
     pending: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! Which windows were calm, and which of them broken.
+//! Calm windows of a run, and the broken ones among them.
 
 use super::{CalmCheck, EXPOSURE_LEAST, Evidence, FULL_USE, LOOK_BACK, TOLERANCE, WINDOW};
 use crate::request::fault::FaultKind;
@@ -136,8 +136,8 @@ impl Sums {
         self.completed[bins.end] - self.completed[bins.start]
     }
 
-    /// Whether completions come as expected in the window, or in the shortest time up to its end that says
-    /// so; none where no time does.
+    /// Returns true if completions come as expected in the window, or in the shortest time up to its end that
+    /// says so; none where no time does.
     fn is_as_expected(&self, window: Range<usize>, look_back: usize) -> Option<bool> {
         let wanted = self.expected[window.end] - EXPOSURE_LEAST;
         // The last start from which on enough is expected.
@@ -160,7 +160,7 @@ fn sum_of(counts: &[Vec<u64>], bins: Range<usize>) -> Vec<u64> {
     counts.iter().map(|of_class| of_class[bins.clone()].iter().sum()).collect()
 }
 
-/// Whether the processors or the workers were busy to [`FULL_USE`] in the mean of these bins.
+/// Returns true if the processors or the workers were busy to [`FULL_USE`] in the mean of these bins.
 fn is_at_full_use(scenario: &Scenario, levels: &[Level], bins: Range<usize>) -> bool {
     let span = bins.len() as f64 * scenario.bin.as_nanos() as f64;
     let busy: u64 = levels[bins.clone()].iter().map(|level| level.busy_nanos).sum();

@@ -16,7 +16,7 @@ use flashweir_workload::people::Person;
 #[derive(Debug)]
 pub(super) struct Visitor {
     pub(super) person: Person,
-    /// Which person of the class.
+    /// Number of the person within the class.
     pub(super) number: u64,
     pub(super) class: u16,
     pub(super) doing: Doing,
@@ -25,13 +25,13 @@ pub(super) struct Visitor {
     pub(super) request: u64,
     /// Tries of it so far.
     pub(super) tries: u32,
-    /// When it was first to be made.
+    /// Time at which it was first to be made.
     pub(super) first_asked: Instant,
     /// End of the person's patience with the current request.
     pub(super) leaves_at: Option<Instant>,
-    /// When the current try began.
+    /// Start of the current try.
     pub(super) intended: Instant,
-    /// Where the current try is counted.
+    /// Cell in which the current try is counted.
     pub(super) cell: Cell,
     /// The current try on its way.
     pub(super) attempt: Id,

@@ -52,9 +52,9 @@ pub(in crate::request) struct Ticked {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::request) struct Acknowledged {
     pub(in crate::request) bytes: u64,
-    /// When the gate had the whole answer.
+    /// Time at which the gate had the whole answer.
     pub(in crate::request) handed: Instant,
-    /// When the acknowledgement of all of it arrived.
+    /// Arrival of the acknowledgement of all of it.
     pub(in crate::request) at: Instant,
     /// None where there is no rate to measure: of small answers, and in a network that is but a delay.
     pub(in crate::request) rate_bytes_per_s: Option<f32>,

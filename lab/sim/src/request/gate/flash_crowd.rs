@@ -15,7 +15,7 @@ pub struct FlashCrowdPolicy {
     pub settings: Settings,
     /// Baseline learned by an earlier run; empty, it is learned in this one.
     pub baseline: Baseline,
-    /// When the first tick is: which part of an interval a crowd meets makes a difference.
+    /// Time of the first tick: the part of an interval that a crowd meets makes a difference.
     pub first_tick: Duration,
 }
 
@@ -56,8 +56,8 @@ impl FlashCrowdPlanning {
         self.options
     }
 
-    /// Whether one more answer is measured at this worker: as in the gateway, only the first few of each
-    /// sweep are.
+    /// Returns true if one more answer is measured at this worker: as in the gateway, only the first few of
+    /// each sweep are.
     pub(super) fn measures(&mut self, now: Instant, worker: usize) -> bool {
         let sweep = &mut self.measured[worker];
         let number = now.as_nanos() / SWEEP_INTERVAL.as_nanos() as u64;

@@ -25,7 +25,7 @@ pub(super) use stage::{GateStage, host_key};
 use flashweir_admission::flash_crowd::Explanation;
 use flashweir_core::{Instant, Rate};
 
-/// Which rules let people in.
+/// Rules that admit people.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Policy {
     /// None: every request is admitted.
@@ -92,7 +92,7 @@ impl Policy {
 /// A plan of the policy, as it explains itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanTaken {
-    /// When it was made.
+    /// Time at which it was made.
     pub at: Instant,
     /// Its inputs and the rule that fired.
     pub explanation: Explanation,

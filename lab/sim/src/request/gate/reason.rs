@@ -1,8 +1,8 @@
-//! Which limit refused.
+//! Limits that refuse.
 
 use flashweir_core::Reason;
 
-/// Which limit refused.
+/// Limit that refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShedReason {
     /// A limit that the gateway has, too.

@@ -32,7 +32,7 @@ pub struct SentryPolicy {
 /// A plan of the sentry that changed something.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitTaken {
-    /// When it was made.
+    /// Time at which it was made.
     pub at: Instant,
     /// The plan with its explanation; without the costs of requests, as a table for each plan would fill the
     /// memory.
@@ -97,7 +97,7 @@ pub(super) struct SentryPlanning {
     next_tick_at: Instant,
     /// Decides which samples get lost.
     losses: Rng,
-    /// How long it takes until a worker hears of something.
+    /// Random source of the time until a worker hears of something.
     pub(super) crossings: Rng,
     pub(super) witness: Witness,
 }
@@ -148,7 +148,7 @@ impl SentryPlanning {
     /// A worker's sample, unless it gets lost.
     pub(super) fn observe(&mut self, now: Instant, mut sample: Sample, lost_feedback: f64) {
         let sample = &mut sample;
-        self.witness.told(sample);
+        self.witness.add_report(sample);
         let span = sample.to.saturating_since(sample.from).as_nanos().max(1);
         let deciding = self.policy.decision_time.as_nanos() * u128::from(sample.offered) * 1_000 / span;
         // At most 1,000, so it fits.

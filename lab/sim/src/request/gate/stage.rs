@@ -310,7 +310,7 @@ impl GateStage {
         self.workers[place].pipeline.observe_response(response);
     }
 
-    /// When [`tick`](Self::tick) is next due.
+    /// Time at which [`tick`](Self::tick) is next due.
     pub(in crate::request) fn next_tick_at(&self) -> Option<Instant> {
         let flash_crowd = self.flash_crowd.as_ref().map(FlashCrowdPlanning::next_tick_at);
         let sentry = self.sentry.as_ref().map(SentryPlanning::next_tick_at);

@@ -21,7 +21,7 @@ pub(super) struct Witness {
     behind: BTreeSet<Id>,
     seen: Vec<Seen>,
     /// Counts reported by the gates; equal to `seen` after each drain of all of them.
-    told: Vec<Seen>,
+    reported: Vec<Seen>,
     broken: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Witness {
             over_share: BTreeSet::new(),
             behind: BTreeSet::new(),
             seen: vec![Seen::default(); classes],
-            told: vec![Seen::default(); classes],
+            reported: vec![Seen::default(); classes],
             broken: None,
         }
     }
@@ -140,25 +140,25 @@ impl Witness {
         self.waits_no_more(worker, class, who);
     }
 
-    /// A gate's sample.
-    pub(super) fn told(&mut self, sample: &Sample) {
-        for (told, class) in self.told.iter_mut().zip(&sample.classes) {
+    /// Adds up a gate's sample.
+    pub(super) fn add_report(&mut self, sample: &Sample) {
+        for (reported, class) in self.reported.iter_mut().zip(&sample.classes) {
             let ClassCounts { offered, admitted, shed, shed_elsewhere, left, held, .. } = *class;
-            told.offered += offered;
-            told.admitted += admitted;
-            told.shed += shed;
-            told.shed_elsewhere += shed_elsewhere;
-            told.left += left;
-            told.held += u64::from(held);
+            reported.offered += offered;
+            reported.admitted += admitted;
+            reported.shed += shed;
+            reported.shed_elsewhere += shed_elsewhere;
+            reported.left += left;
+            reported.held += u64::from(held);
         }
     }
 
     /// Compares the counts, once all gates have reported.
     pub(super) fn compare(&mut self) {
-        if self.told != self.seen {
-            self.broken = Some(format!("the gates tell {:?}, but {:?} was seen", self.told, self.seen));
+        if self.reported != self.seen {
+            self.broken = Some(format!("the gates tell {:?}, but {:?} was seen", self.reported, self.seen));
         }
-        self.told.iter_mut().for_each(|told| told.held = 0);
+        self.reported.iter_mut().for_each(|reported| reported.held = 0);
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
@@ -231,11 +231,11 @@ mod tests {
         let mut sample = Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() };
         sample.classes[1].offered = 1;
         sample.classes[1].held = 1;
-        witness.told(&sample);
+        witness.add_report(&sample);
         witness.compare();
         assert_eq!(witness.check(), Ok(()));
         witness.left(0, 1, who);
-        witness.told(&Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() });
+        witness.add_report(&Sample { classes: vec![ClassCounts::default(); 3], ..Sample::default() });
         witness.compare();
         assert!(witness.check().unwrap_err().starts_with("the gates tell "));
     }

@@ -13,15 +13,15 @@ pub(super) struct Worker {
     pub(super) pipeline: Pipeline<Waiting>,
     /// The one service that there is.
     pub(super) service: ServiceKey,
-    /// Whether [`Pipeline::next`] is to be asked until there is none.
+    /// True if [`Pipeline::next`] is to be asked until there is none.
     pub(super) looks: bool,
-    /// Whether there may be room that another worker needs, once no request here takes it.
+    /// True if there may be room that another worker needs, once no request here takes it.
     pub(super) offers_room: bool,
-    /// When the earliest pending notification reaches it.
-    told_at: Option<Instant>,
+    /// Time at which the earliest pending notification reaches it.
+    notified_at: Option<Instant>,
     /// The earliest call that is on its way.
     call_at: Option<Instant>,
-    /// When it was last called, and how often at that moment.
+    /// Time of its last call, and number of calls at that moment.
     called: (Instant, u32),
 }
 
@@ -48,7 +48,7 @@ impl Worker {
             service,
             looks: false,
             offers_room: false,
-            told_at: None,
+            notified_at: None,
             call_at: None,
             called: (Instant::ZERO, 0),
         }
@@ -57,7 +57,7 @@ impl Worker {
     /// Another worker, or the planner, says that there is something to look at.
     pub(super) fn tell(&mut self, now: Instant, crossings: &mut Rng) {
         let at = now + Duration::from_nanos(1 + crossings.below(CROSSING_MOST_NANOS));
-        self.told_at = Some(self.told_at.map_or(at, |told_at| told_at.min(at)));
+        self.notified_at = Some(self.notified_at.map_or(at, |notified_at| notified_at.min(at)));
     }
 
     /// Handles a call: applies the plan, and looks.
@@ -77,10 +77,10 @@ impl Worker {
         self.offers_room = true;
     }
 
-    /// When it is to be called, if no call that comes as early is on its way.
+    /// Time of its next call, if no call that comes as early is on its way.
     pub(super) fn next_call(&mut self, now: Instant) -> Option<Instant> {
         let due =
-            self.told_at.take().into_iter().chain(self.pipeline.next_wake(self.service)).min()?.max(now);
+            self.notified_at.take().into_iter().chain(self.pipeline.next_wake(self.service)).min()?.max(now);
         if self.call_at.is_some_and(|pending| pending <= due) {
             return None;
         }
@@ -88,15 +88,15 @@ impl Worker {
         Some(due)
     }
 
-    /// Whether the gate asks to be called again and again without time going by.
+    /// Returns true if the gate asks to be called again and again without time going by.
     pub(super) fn spins(&self) -> bool {
         self.called.1 > CALLS_AT_ONCE_MOST
     }
 
-    /// Whether it looks now, or is about to hear something.
+    /// Returns true if it looks now, or is about to hear something.
     pub(super) fn is_awaited(&self, now: Instant) -> bool {
         let soon = now + Duration::from_nanos(CROSSING_MOST_NANOS);
-        self.looks || self.told_at.is_some() || self.call_at.is_some_and(|at| at <= soon)
+        self.looks || self.notified_at.is_some() || self.call_at.is_some_and(|at| at <= soon)
     }
 }
 

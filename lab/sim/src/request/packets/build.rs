@@ -22,7 +22,7 @@ pub(super) struct Built {
     pub(super) datagrams: Vec<SourceId>,
 }
 
-/// How the tries of one class travel.
+/// Path of the tries of one class.
 #[derive(Debug)]
 pub(super) struct Path {
     /// From each of its clients.

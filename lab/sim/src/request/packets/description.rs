@@ -4,7 +4,7 @@ use crate::network::{LinkSettings, TcpSettings};
 use crate::router::RouterSettings;
 use flashweir_core::Duration;
 
-/// How clients and gate are connected.
+/// Connection between clients and gate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NetworkModel {
     /// Every message takes this long, at most 10 s, and none is lost.
@@ -39,7 +39,7 @@ pub struct PacketNetwork {
     pub nodes: u32,
     /// Wires between the nodes.
     pub wires: Vec<Wire>,
-    /// Where clients are.
+    /// Groups of clients.
     pub clients: Vec<ClientGroup>,
     /// For each class of the scenario, in its order: from where to where, and how.
     pub paths: Vec<ClassPath>,
@@ -78,10 +78,10 @@ pub struct ClientGroup {
     pub access_buffer_packets: u32,
 }
 
-/// How the tries of one class travel.
+/// Path of the tries of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassPath {
-    /// Which group of clients its people sit at.
+    /// Index of the group of clients its people sit at.
     pub clients: usize,
     /// The node at which they reach the gate.
     pub server: u32,
@@ -95,12 +95,12 @@ pub struct ClassPath {
 /// wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterPlace {
-    /// Which wire.
+    /// Index of the wire.
     pub wire: usize,
     /// Settings of the decisions on new connections, one each interval of 1 s to an hour.
     pub settings: RouterSettings,
-    /// When the first decision is; above zero and at most one interval. Which part of it a crowd meets makes
-    /// a difference.
+    /// Time of the first decision; above zero and at most one interval. The part of it that a crowd meets
+    /// makes a difference.
     pub first_tick: Duration,
     /// For each class of the scenario, in its order, whether it is limited and measured. The classes' hosts
     /// distinguish hot spots.
@@ -118,9 +118,9 @@ pub struct Transfer {
     pub to: u32,
     /// TCP of both ends.
     pub tcp: TcpSettings,
-    /// When it begins.
+    /// Time at which it begins.
     pub starts: Duration,
-    /// How much there is to send; none: without end.
+    /// Bytes to send; none: without end.
     pub bytes: Option<u64>,
 }
 
@@ -137,7 +137,7 @@ pub struct DatagramSource {
     pub packet_bytes: u16,
     /// Bits sent in a second, headers included; 1 to 10^12.
     pub rate_bits_per_s: u64,
-    /// When the first packet leaves.
+    /// Departure of the first packet.
     pub starts: Duration,
     /// No packet leaves at or after this time; none: without end.
     pub ends: Option<Duration>,

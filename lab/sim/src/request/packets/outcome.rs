@@ -14,9 +14,9 @@ pub struct PacketOutcome {
     pub transfers: Vec<TransferOutcome>,
     /// The sources of datagrams, in the order of the description.
     pub datagrams: Vec<DatagramOutcome>,
-    /// How the tries' connections ended, in the bin in which they did.
+    /// Ends of the tries' connections, each in the bin in which it happened.
     pub connections: Vec<ConnectionBin>,
-    /// Where all packets of the network were in the end.
+    /// Location of all packets of the network in the end.
     pub packets: PacketBooks,
 }
 

@@ -101,7 +101,7 @@ impl Packets {
         Ok(packets)
     }
 
-    /// When the next packet, timer or source does something.
+    /// Time at which the next packet, timer or source does something.
     pub(in crate::request) fn next_at(&self) -> Option<Instant> {
         self.network.next_at()
     }
@@ -189,7 +189,7 @@ impl Packets {
         self.network.cut(is_cut);
     }
 
-    /// When the router's planner is next due.
+    /// Time at which the router's planner is next due.
     pub(in crate::request) fn next_tick_at(&self) -> Option<Instant> {
         self.router.as_ref().map(|router| router.next_tick_at)
     }
@@ -214,7 +214,7 @@ impl Packets {
         tick.explanation?.ceiling_rps
     }
 
-    /// Whether bins other than the last, which ends with the run, are still open.
+    /// Returns true if bins other than the last, which ends with the run, are still open.
     pub(in crate::request) fn has_bins_to_close(&self) -> bool {
         self.bins_closed + 1 < self.bins
     }

@@ -15,7 +15,7 @@ use flashweir_feedback::{Advertisement, Advertiser, Field, KeyRing, Senders};
 
 /// Between two plans of the derived ladder, and two refreshes on responses.
 pub(super) const REFRESH: Duration = Duration::from_millis(100);
-/// How long a message on a response holds.
+/// Time for which a message on a response holds.
 const TTL: Duration = Duration::from_secs(2);
 
 /// The node.
@@ -87,7 +87,7 @@ impl Node {
         self.gate.classify(rank.into(), 0, number, 0)
     }
 
-    /// When the ladder is read next; none where there is none.
+    /// Interval at which the ladder is read; none where there is no ladder.
     pub(super) fn interval(&self, transport: Transport) -> Option<Duration> {
         match (self.ladder, transport) {
             (LadderModel::None, _) => None,
@@ -114,7 +114,7 @@ impl Node {
         if is_excess || flags.is_discarding(urgency) { Judged::Discard } else { Judged::Pass }
     }
 
-    /// Whether the network interface drops connections of this rank.
+    /// Returns true if the network interface drops connections of this rank.
     pub(super) fn is_dropping(&self, rank: u8) -> bool {
         matches!(self.ladder, LadderModel::Published { .. })
             && self.flags.as_ref().is_some_and(|flags| flags.is_discarding(rank))

@@ -11,11 +11,11 @@ pub struct Outcome {
     pub senders: Vec<SenderOutcome>,
     /// Series of the node, bin after bin from the start on.
     pub node: Vec<NodeBin>,
-    /// How full the server was, in the same bins.
+    /// Fill of the server, in the same bins.
     pub levels: Vec<Level>,
     /// The hash of all events: two runs with the same are the same.
     pub event_hash: u64,
-    /// When no limit was in force at any sender any more, if one ever was.
+    /// Time from which no limit was in force at any sender any more, if one ever was.
     pub last_limited: Option<Duration>,
 }
 

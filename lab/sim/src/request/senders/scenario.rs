@@ -25,7 +25,7 @@ pub struct Scenario {
     pub senders: Vec<SenderModel>,
     /// The overloaded node.
     pub node: NodeModel,
-    /// How the node reaches its senders.
+    /// Model of the feedback from the node to its senders.
     pub feedback: FeedbackModel,
     /// Width of the series' bins.
     pub bin: Duration,
@@ -34,11 +34,11 @@ pub struct Scenario {
 /// One sender.
 #[derive(Clone, Debug)]
 pub struct SenderModel {
-    /// When user requests arrive at it.
+    /// Arrivals of user requests at it.
     pub arrivals: ArrivalProcess,
     /// It sends within this time only: senders join and leave.
     pub present: Range<Duration>,
-    /// How important its requests are, 0 the most.
+    /// Rank of its requests, 0 the most important.
     pub rank: u8,
     /// Of its requests, this part is of rank 0 instead.
     pub important_share: f64,
@@ -51,8 +51,8 @@ pub struct SenderModel {
     /// The part of its connections that the node's network interface drops while the ladder discards; only
     /// with published ladders.
     pub dropped_share: f64,
-    /// How often a dropped connection is tried again, after 1.5 s at first and twice as long each time
-    /// (§4.2).
+    /// Number of times that a dropped connection is tried again, after 1.5 s at first and twice as long each
+    /// time (§4.2).
     pub connection_retries: u32,
 }
 
@@ -81,14 +81,14 @@ pub struct NodeModel {
     pub ladder: LadderModel,
 }
 
-/// Which ladder a node has.
+/// Ladder of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LadderModel {
     /// None: no feedback.
     None,
     /// The paper's, on the server's queue length, read each `poll`.
     Published {
-        /// Which of its experiments.
+        /// Settings of one of its experiments.
         settings: Published,
         /// Between two readings of the queue length.
         poll: Duration,
@@ -98,7 +98,7 @@ pub enum LadderModel {
     Derived,
 }
 
-/// How feedback travels.
+/// Model of the way of feedback.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackModel {
     /// On which messages.
@@ -111,7 +111,7 @@ pub struct FeedbackModel {
     pub late_by: Duration,
 }
 
-/// Which messages carry feedback.
+/// Messages that carry feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// One message when throttling begins and one when it ends (the paper's §5.3).
@@ -129,7 +129,7 @@ pub enum Transport {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ScenarioError {
-    /// Which part of the scenario.
+    /// Part of the scenario.
     pub key: String,
     /// Description of the problem.
     pub problem: String,

@@ -17,7 +17,7 @@ pub(super) struct Sender {
     /// Its arrivals, in order.
     moments: Vec<Duration>,
     next: usize,
-    /// How much later the rest of the trace goes, because the sender made pauses.
+    /// Delay of the rest of the trace, because the sender made pauses.
     pub(super) behind: Duration,
     /// The earliest pending wake.
     pub(super) wakes_at: Option<Instant>,
@@ -46,7 +46,7 @@ impl Sender {
         }
     }
 
-    /// When the next request of the trace is due, with all pauses so far.
+    /// Time at which the next request of the trace is due, with all pauses so far.
     pub(super) fn next_at(&self) -> Option<Instant> {
         let moment = self.moments.get(self.next)?;
         Some(Instant::from_duration(*moment + self.behind))

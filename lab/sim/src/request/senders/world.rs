@@ -94,7 +94,7 @@ struct World<'a> {
     messages: Slab<Message>,
     numbers: u64,
     work: Rng,
-    /// Which requests are important, which connections are dropped.
+    /// Random source that chooses important requests, and connections to drop.
     choices: Rng,
     fates: Rng,
     outcomes: Vec<SenderOutcome>,
@@ -534,7 +534,7 @@ impl Event {
     }
 }
 
-/// How often a sender looks at whether its limit has expired.
+/// Interval at which a sender checks if its limit has expired.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// A dropped connection is tried again after this time, then after twice as long each time (§4.2).
 const FIRST_RETRY: Duration = Duration::from_millis(1_500);

@@ -1,4 +1,4 @@
-//! How full the server was, over time.
+//! Fill of the server, over time.
 
 use flashweir_core::Duration;
 

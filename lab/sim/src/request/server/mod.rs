@@ -167,8 +167,8 @@ impl Server {
         Some(request)
     }
 
-    /// When [`finish_next`](Self::finish_next) is to be called next if nothing else happens: a request is
-    /// done or has waited; `None` while the server is empty.
+    /// Time at which [`finish_next`](Self::finish_next) is to be called next if nothing else happens: a
+    /// request is done or has waited; `None` while the server is empty.
     pub(super) fn next_done_at(&mut self) -> Option<Instant> {
         let wakes_at = self.blocked.next_end();
         self.next_end_of_work().into_iter().chain(wakes_at).min()

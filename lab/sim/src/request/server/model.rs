@@ -30,9 +30,9 @@ pub struct ServerModel {
     pub overflow: Overflow,
     /// Memory that requests in service take, where it can run short.
     pub memory: Option<Memory>,
-    /// How much each further request in service slows every one down (locks, caches): with n of them, work
-    /// takes 1 + contention · (n − 1) times as long, so that throughput falls where n exceeds the processors.
-    /// 0: not at all.
+    /// Slowdown of every request in service by each further one (locks, caches): with n of them in service,
+    /// work takes 1 + contention · (n − 1) times as long, so that throughput falls where n exceeds the
+    /// processors. 0: not at all.
     pub contention: f64,
     /// Handling of a request whose client has gone.
     pub departed: Departed,
@@ -145,7 +145,7 @@ impl ServerModel {
         self.memory_slowdown(in_service) * (1.0 + self.contention * in_service.saturating_sub(1) as f64)
     }
 
-    /// Whether the number of requests in service changes the speed of each.
+    /// Returns true if the number of requests in service changes the speed of each.
     pub(super) fn slows_with_load(&self) -> bool {
         self.memory.is_some() || self.contention > 0.0
     }

@@ -1,6 +1,6 @@
-//! Goal: no request is refused while nothing is short, whatever its time. Method: the table of calm services, behind all stages of the
-//! gateway, each kind of request with its own URL and all on one, watched by the checker that knows the
-//! origin.
+//! Goal: no request is refused while nothing is short, however long it takes. Method: the table of calm
+//! services, behind all stages of the gateway, each kind of request with its own URL and all on one, watched
+//! by the checker that knows the origin.
 
 use super::calm_table::{LENGTH_S, ROWS, Row};
 use super::cell::bin;

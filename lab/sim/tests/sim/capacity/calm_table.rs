@@ -30,11 +30,11 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// Its requests; all but the first kind are reported as slow.
     pub(crate) kinds: &'static [Kind],
-    /// Whether the origin stands still for .4 s in every 2 s; the first kind then works for its time.
+    /// Times in which the origin stands still; the first kind then works for its time.
     pub(crate) stalls: Option<Stalls>,
 }
 
-/// Times in which the origin stands still.
+/// Repeated pauses of the origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stalls {
     from_s: f64,

@@ -19,17 +19,17 @@ pub(crate) struct Cell {
     pub(crate) cores: u32,
     /// Mean work of a request, milliseconds (E\[S\]).
     pub(crate) work_ms: u32,
-    /// How work is distributed.
+    /// Distribution of work.
     pub(crate) spread: Spread,
     /// The response target, seconds (R).
     pub(crate) target_s: f64,
     /// Offered load over what the origin can do at first.
     pub(crate) load: f64,
-    /// What changes.
+    /// Change of the origin.
     pub(crate) change: Change,
 }
 
-/// How work is distributed.
+/// Distribution of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Spread {
     /// All the same.
@@ -43,7 +43,7 @@ pub(crate) enum Spread {
     ByPage,
 }
 
-/// What changes, and how the origin differs from processors that are shared out fairly.
+/// Change of the origin, and its difference from processors that are shared out fairly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Change {
     /// Nothing.
@@ -65,7 +65,8 @@ pub(crate) enum Change {
 }
 
 impl Cell {
-    /// Whether the origin can answer nearly everybody (95 %) within the target when nobody is in the way.
+    /// Returns true if the origin can answer nearly all requests (95 %) within the target when they come
+    /// alone.
     pub(crate) fn is_feasible(&self) -> bool {
         let slowest = match self.spread {
             Spread::Constant => 1.0,
@@ -81,7 +82,7 @@ impl Cell {
         self.work_s() * slowest * contended <= self.target_s
     }
 
-    /// Whether the combination means anything.
+    /// Returns true if the combination means anything.
     pub(crate) fn makes_sense(&self) -> bool {
         match self.change {
             Change::FewerCores => self.cores > 1,
@@ -101,8 +102,8 @@ impl Cell {
         f64::from(self.cores) / self.work_s() / (1.0 + contention * f64::from(self.cores - 1))
     }
 
-    /// When the crowd begins and how long it stays, seconds: long enough to see something of slow origins,
-    /// short enough not to take all day for fast ones.
+    /// Start of the crowd and its duration, seconds: long enough to see something of slow origins, short
+    /// enough not to take all day for fast ones.
     pub(crate) fn crowd_s(&self) -> (f64, f64) {
         let offered_rps = self.capacity_rps() * self.load;
         let length_s = (1.5e6 / offered_rps).clamp(9.0, 30.0);

@@ -31,15 +31,15 @@ pub(crate) struct Mixture {
     pub(crate) origin: Origin,
     /// The load.
     pub(crate) load: Load,
-    /// How requests are named.
+    /// Names of requests.
     pub(crate) names: Names,
-    /// Whether there are long polls as a third class.
+    /// True if there are long polls as a third class.
     pub(crate) polls: bool,
     /// The response target, seconds.
     pub(crate) target_s: f64,
 }
 
-/// How the origin shares its [`CORES`].
+/// Way in which the origin shares its [`CORES`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Origin {
     /// Among all requests that do not wait.
@@ -172,7 +172,8 @@ impl Mixture {
         by_time + 2.0 * f64::from(CORES)
     }
 
-    /// Whether a slow request can be in time: nineteen in twenty of them are when nothing is in the way.
+    /// Returns true if a slow request can be in time: nineteen in twenty of them are when nothing is in the
+    /// way.
     pub(crate) fn slow_counts(&self) -> bool {
         self.slow_s() * (self.waits + 3.0 * (1.0 - self.waits)) <= self.target_s
     }
@@ -183,7 +184,7 @@ impl Mixture {
         (60_000.0 / (load * self.capacity_rps())).clamp(8.0, 40.0)
     }
 
-    /// When what is scored begins, and for how long it lasts, seconds.
+    /// Start and duration of what is scored, seconds.
     pub(crate) fn scored_s(&self) -> (f64, f64) {
         (if self.load == Load::WarmCrowd { QUIET_S } else { 0.0 }, self.length_s())
     }

@@ -3,9 +3,9 @@
 //!
 //! The best fixed limit is one number for all requests in flight, found for each cell over a ladder and all
 //! seeds together; it knows the cell, has the sentry's queue but for its length, and treats short and slow
-//! requests alike, so a rule that tells them from each other can do better than it. Goodput counts pages, and
-//! slow requests where they can be in time, within the target of their arrival; useful work weighs them by
-//! the processor time that their class takes in the mean.
+//! requests alike, so a rule that distinguishes them can do better than it. Goodput counts pages, and slow
+//! requests where they can be in time, within the target of their arrival; useful work weighs them by the
+//! processor time that their class takes in the mean.
 
 use super::mixture::{Mixture, PAGES, SLOW};
 use flashweir_admission::sentry::Learning;

@@ -25,8 +25,8 @@ fn cell(cores: u32, work_ms: u32, spread: Spread, target_s: f64, load: f64, chan
 /// Crowds in each cell.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 
-/// What was measured in the mean of the crowds, less a percent or two for changes that help in one cell and
-/// hurt in another.
+/// Checks a cell against the measured mean of the crowds, less a percent or two for changes that help in one
+/// cell and hurt in another.
 #[track_caller]
 fn check(cell: Cell, share_least: f64, recovery_most_s: f64) {
     let scores: Vec<Score> = SEEDS.map(|seed| Score::of(&cell, &[seed])).collect();

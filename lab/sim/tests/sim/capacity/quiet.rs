@@ -1,5 +1,5 @@
-//! Goal: nobody notices the sentry while there is room. Method: an hour of traffic at 69 % of what the origin can do, with
-//! the sentry and without, the same requests.
+//! Goal: the sentry has no effect on clients while there is room. Method: an hour of traffic at 69 % of what
+//! the origin can do, with the sentry and without, the same requests.
 
 use flashweir_admission::sentry;
 use flashweir_core::Duration;
@@ -36,7 +36,7 @@ fn compare(guarded: &Outcome, open: &Outcome) {
         let of = |outcome: &Outcome| outcome.classes[0].latency_us.quantile(share).expect("responses");
         let (with_us, without_us) = (of(guarded), of(open));
         println!("{share}: {with_us} µs with, {without_us} µs without");
-        // A histogram tells them to 3 %.
+        // A histogram resolves them to 3 %.
         assert!(with_us as f64 <= 1.04 * without_us as f64, "{share}: {with_us} µs, {without_us} µs without");
     }
 }

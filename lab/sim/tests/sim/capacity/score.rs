@@ -1,4 +1,4 @@
-//! How the sentry fares in a cell of the matrix against an oracle that knows the origin and has the same
+//! Score of the sentry in a cell of the matrix against an oracle that knows the origin and has the same
 //! queue.
 
 use super::cell::{BIN_MS, Cell, at, bin};
@@ -6,7 +6,7 @@ use flashweir_core::measure::Histogram;
 use flashweir_sim::request::{Counts, Outcome};
 use std::ops::Range;
 
-/// How the sentry fared, in all crowds of a cell together.
+/// Score of the sentry, in all crowds of a cell together.
 #[derive(Clone, Debug)]
 pub(crate) struct Score {
     /// Its goodput over the oracle's.

@@ -27,8 +27,8 @@ fn where_only_delivery_grows_the_sentry_refuses_nobody() {
     assert!(by_news > 5_000 && by_sentry == 0, "{by_news} by NEWS, {by_sentry} by the sentry");
 }
 
-/// Goal: whoever leaves says nothing. Method: four times as many requests as the origin could serve, given up 3 ms after
-/// they came, beside people who stay.
+/// Goal: clients that leave are no evidence. Method: four times as many requests as the origin could serve,
+/// given up 3 ms after they came, beside people who stay.
 #[test]
 fn clients_who_leave_at_once_take_nobody_elses_room() {
     for seed in 1..=3 {

@@ -46,8 +46,8 @@ fn processors_idle_no_more_under_all_stages_than_under_the_sentry_alone() {
     assert!(mean >= 0.98, "{mean} on average");
 }
 
-/// Goal: behind a narrow link the crowd is held at what the link carries, whatever buffer makes of it: queues, losses or both.
-/// Method: against the best rate that somebody who tries them all could set by hand.
+/// Goal: behind a narrow link the crowd is held at what the link carries, with any buffer: queues, losses or
+/// both. Method: against the best fixed rate, found by trying them all.
 #[test]
 fn a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through() {
     for (bits_per_s, answer_bytes) in [(2_000_000, 8_000), (20_000_000, 20_000)] {
@@ -77,7 +77,7 @@ fn a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through() 
 fn a_router_before_a_queue_that_is_first_come_first_served_keeps_it_useful() {
     let plant = Plant::BehindRouter { count: 1, work: 9 * MS };
     for seed in 1..=4 {
-        let nobody = crowd(plant, 8.0, Composition::Nobody, seed).0;
+        let unprotected = crowd(plant, 8.0, Composition::Unprotected, seed).0;
         let (news, outcome) = crowd(plant, 8.0, Composition::News, seed);
         let router = outcome.packets.as_ref().and_then(|packets| packets.router.as_ref()).expect("a router");
         let plans = router.ticks.iter().filter_map(|tick| Some((tick.at, tick.explanation?)));
@@ -85,9 +85,9 @@ fn a_router_before_a_queue_that_is_first_come_first_served_keeps_it_useful() {
         let lowest = plans.filter_map(|(_, why)| why.ceiling_rps).fold(f64::INFINITY, f64::min);
         println!(
             "seed {seed}: {:.3} of the capacity, {:.3} without; alarm {:?}, lowest ceiling {lowest:.1}",
-            news.goodput, nobody.goodput, alarm.0
+            news.goodput, unprotected.goodput, alarm.0
         );
-        assert!(news.goodput >= 0.6 && nobody.goodput < 0.1, "seed {seed}: {news:?}, {nobody:?}");
+        assert!(news.goodput >= 0.6 && unprotected.goodput < 0.1, "seed {seed}: {news:?}, {unprotected:?}");
         assert!(alarm.0.as_secs_f64() <= plant::CALM_S as f64 + 2.0, "seed {seed}: {:?}", alarm.0);
         assert!(lowest >= 0.4 * plant.capacity_rps(), "seed {seed}: {lowest}");
     }

@@ -16,7 +16,7 @@ use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 struct Greedy {
     connections: u32,
     work_ms: u64,
-    /// How long it waits for each answer.
+    /// Time that it waits for each answer.
     patience: &'static str,
 }
 
@@ -97,9 +97,9 @@ fn people_are_answered_beside_one_greedy_client() {
             assert!(found.iter().all(|&found| found >= least), "{greedy:?} at {origin:?}: {found:.3?}");
         }
     }
-    // Dear pages are there before anybody knows what they cost, 1.6 or 6.4 s of a processor's work, and on an
-    // origin that takes one request after the other each is in the way of 24 people. The worst of sixteen
-    // seeds is far below the mean, whatever the rule of shares: a page that is let in cannot be taken back.
+    // Costly pages are there before their cost is known, 1.6 or 6.4 s of a processor's work, and on an origin
+    // that takes one request after the other each is in the way of 24 people. The worst of sixteen seeds is
+    // far below the mean under any rule of shares: a page that is admitted cannot be taken back.
     const SEEDS: u64 = 16;
     let cases = [
         // Not the mean of 0.975 that an earlier rule had: 0.969 is measured. Seven seeds serve every client;

@@ -20,7 +20,7 @@ pub(crate) const CROWD_S: u64 = 24;
 const SETTLING_S: u64 = 4;
 const TARGET: Duration = Duration::from_secs(1);
 
-/// What is short.
+/// Resource that is short.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plant {
     /// Processors that share their time among the requests at the origin.
@@ -42,7 +42,7 @@ impl Plant {
         }
     }
 
-    /// Seconds of the crowd that are not judged: what stood in a buffer before anybody could know is worked
+    /// Seconds of the crowd that are not judged: what stood in a buffer before any stage could know is worked
     /// off first.
     fn settling_s(self) -> u64 {
         let buffered_s = match self {
@@ -70,8 +70,8 @@ impl Plant {
             Self::BehindRouter { count, work } => {
                 let mut scenario =
                     base(Work::Exponential { mean: work }, ServerModel::first_come(count, 10_000));
-                // A connection that is dropped tries again after a second: whoever was let in and served
-                // counts.
+                // A connection that is dropped tries again after a second: a client that was admitted and
+                // served counts.
                 scenario.classes[0].good_within = scenario.classes[0].timeout;
                 let wide = LinkSettings::drop_tail(
                     1_000_000_000,
@@ -124,10 +124,10 @@ impl Plant {
     }
 }
 
-/// Who decides.
+/// Stages that decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Composition {
-    Nobody,
+    Unprotected,
     News,
     Sentry,
     Default,
@@ -139,7 +139,7 @@ impl Composition {
         let news = || FlashCrowdPolicy { settings: Settings::default(), ..FlashCrowdPolicy::default() };
         let sentry = || SentryPolicy::new(sentry::Policy::single(TARGET));
         match self {
-            Self::Nobody => Policy::None,
+            Self::Unprotected => Policy::None,
             Self::News => Policy::flash_crowd(news()),
             Self::Sentry => Policy::sentry(sentry()),
             Self::Default => Policy::default_composition(news(), sentry()),
@@ -148,7 +148,7 @@ impl Composition {
     }
 }
 
-/// What came of a crowd, from some seconds after it began to its end.
+/// Results of a crowd, from some seconds after it began to its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     /// Completed in time over what the plant can carry.
@@ -189,7 +189,7 @@ pub(crate) fn refused(plant: Plant, times: f64, seed: u64) -> [u64; 2] {
     [of(StageName::FlashCrowd), of(StageName::Sentry)]
 }
 
-/// What came of honest people beside others who leave at once.
+/// Results of honest people beside others who leave at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BesideAborters {
     pub(crate) honest_in_time: f64,

@@ -1,6 +1,6 @@
-//! Goal: whoever is within a guaranteed rate is let in at any load, or it is told at once that this promise cannot be kept. Method:
-//! gold at 43 a second, Poisson, of 50 promised, beside a crowd of free requests, at origins that can keep
-//! the promise and that cannot.
+//! Goal: a request within a guaranteed rate is admitted at any load, or the plan reports at once that this
+//! promise cannot be kept. Method: gold at 43 a second, Poisson, of 50 promised, beside a crowd of free
+//! requests, at origins that can keep the promise and that cannot.
 
 use super::plant::{CALM_S, CROWD_S};
 use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
@@ -53,8 +53,8 @@ fn what_is_promised_is_let_in_or_told_to_be_impossible() {
             let outcome = outcome(capacity_rps, free_rps, seed);
             let gold = &outcome.classes[0];
             let let_in = gold.totals.admitted as f64 / gold.totals.offered as f64;
-            // In the second of every refusal, or in the next one, it was told. (Listed are plans that were
-            // made by evidence: in a crowd there is some at any time.)
+            // In the second of every refusal, or in the next one, the plan reported it. (Listed are plans
+            // that were made by evidence: in a crowd there is some at any time.)
             let is_told = |second: usize| {
                 let (from, to) = (second as f64, second as f64 + 2.0);
                 let plans = outcome.limits.iter().filter(|limit| limit.at.as_secs_f64() < to);

@@ -1,7 +1,7 @@
-//! Goal: ordinary days raise no alarm and refuse nobody, and the surges that people made keep the origin useful. Method: real
-//! counts, squeezed to minutes and scaled to the plant: calm stretches so that even their busiest second
-//! stays below what the origin can do; surges so that their peak is several times that. They lie beside the
-//! product; absent, the test says so.
+//! Goal: ordinary days raise no alarm and no request is refused, and the surges that people made keep the
+//! origin useful. Method: real counts, squeezed to minutes and scaled to the plant: calm stretches so that
+//! even their busiest second stays below what the origin can do; surges so that their peak is several times
+//! that. They lie beside the product; absent, the test says so.
 
 use crate::composition::plant::{Composition, offered};
 use flashweir_core::Duration;
@@ -120,7 +120,7 @@ fn single_seconds_of_bursty_days_raise_no_alarm_and_the_ceiling_refuses_nobody()
     assert_eq!(refused[0], refused[1], "the sentry alone, all stages");
 }
 
-/// Where the busy hours of the first 24 days begin.
+/// Starts of the busy hours of the first 24 days.
 fn ten_oclocks(counts: &[f64]) -> impl Iterator<Item = usize> {
     (0..counts.len() - 86_400).step_by(86_400).map(|day| day + 36_000).take(24)
 }

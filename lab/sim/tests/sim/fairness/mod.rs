@@ -72,7 +72,7 @@ fn an_office_of_300_people_is_served_beside_a_crawler() {
     check("an office of 300", Load { people: 300, is_office: true, ..CRAWLER }, 0.97);
 }
 
-/// Where the crawler's TLS handshakes differ from browsers', people who come during the crawl are served as
+/// The crawler's TLS handshakes differ from browsers', so people who come during the crawl are served as
 /// well.
 #[test]
 fn newcomers_are_served_where_a_fingerprint_tells_the_crawler_from_them() {

@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 
 /// Requests per second that the site can do.
 pub(crate) const CAPACITY_RPS: f64 = 55.0;
-/// When all people have come, when the crawler begins, and when all ends.
+/// Seconds at which all people have come, the crawler begins, and all ends.
 const PEOPLE_ARE_IN_S: u64 = 10;
 pub(crate) const CRAWL_FROM_S: u64 = 40;
 pub(crate) const CRAWL_TO_S: u64 = 100;
@@ -23,7 +23,7 @@ const TARGET: Duration = Duration::from_secs(1);
 const ASSETS: u32 = 3;
 const THINK: &str = "exp:28s";
 
-/// Who protects the site.
+/// Protection of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protection {
     None,
@@ -37,18 +37,18 @@ pub(crate) enum Protection {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) people: u32,
-    /// Whether they all have one address.
+    /// True if they all have one address.
     pub(crate) is_office: bool,
     pub(crate) addresses: u32,
     /// Requests of the crawler, as multiples of what the site can do.
     pub(crate) times: f64,
-    /// Whether clients speak TLS, the crawler with its own stack.
+    /// True if clients speak TLS, the crawler with its own stack.
     pub(crate) has_tls: bool,
     /// Sessions of newcomers that begin each second while the crawler is there.
     pub(crate) newcomers_per_s: f64,
 }
 
-/// What became of them while the crawler was there.
+/// Results of people while the crawler was there.
 #[derive(Clone, Copy, Debug)]
 #[expect(dead_code, reason = "printed with the others")]
 pub(crate) struct Found {

@@ -18,7 +18,7 @@ fn slow(discipline: Discipline, packets: u32) -> LinkSettings {
     LinkSettings { discipline, ..LinkSettings::drop_tail(RATE, DELAY, Buffer::Packets(packets)) }
 }
 
-/// What happened between 40 s and 120 s, when the first overshoot is long over.
+/// Shares between 40 s and 120 s, when the first overshoot is long over.
 struct Share {
     /// Part of the time that the link was sending.
     used: f64,

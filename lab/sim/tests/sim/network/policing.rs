@@ -27,7 +27,7 @@ struct Run {
     sources: Vec<FeedbackId>,
 }
 
-/// Sources of 1000 bytes a packet through a link of 10 Mb/s, 100 ms of round trip, for so many seconds.
+/// Sources of 1000 bytes a packet through a link of 10 Mb/s, 100 ms of round trip, for `seconds`.
 fn run(discipline: Discipline, controls: &[RateControl], seconds: u64, seed: u64) -> Run {
     let mut network = Network::new(seed);
     let (client, server) = (network.add_node().unwrap(), network.add_node().unwrap());
@@ -60,7 +60,7 @@ impl Run {
         self.sources.iter().map(|&source| self.network.feedback(source)).collect()
     }
 
-    /// Packets a second that each source got through in the next so many seconds.
+    /// Packets a second that each source got through in the next `seconds`.
     fn rates(&mut self, seconds: u64) -> Vec<f64> {
         let before = self.books();
         self.go_on(self.network.now() + Duration::from_secs(seconds));

@@ -8,7 +8,7 @@ use flashweir_sim::network::{
 };
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug, PartialEq)]
 struct Run {
     hash: u64,
@@ -18,7 +18,7 @@ struct Run {
     ends: [u64; 5],
     left_over: usize,
     packets: PacketBooks,
-    /// When the last thing happened.
+    /// Time of the last event.
     last: Instant,
 }
 
@@ -33,7 +33,7 @@ fn run(seed: u64) -> Result<Run, String> {
 /// it.
 fn run_of(seed: u64, is_policed: bool) -> Result<Run, String> {
     let mut rng = Rng::new(seed);
-    // Draws of its own, so that the other runs stay what they were.
+    // Separate draws, so that the other runs stay what they were.
     let mut policing = rng.fork(3);
     let mut network = Network::new(rng.next_u64());
     let router = network.add_node().unwrap();
@@ -102,7 +102,7 @@ fn drive(mut network: Network, mut rng: Rng, opened: u64) -> Result<Run, String>
                 let at = now + Duration::from_millis(rng.below(500));
                 if server_resets && resets.below(2) == 0 {
                     network.reset(at, flow).unwrap();
-                    // A client whose reset was lost is told by nobody but its own time limit.
+                    // A client whose reset was lost learns of the end only by its own time limit.
                     network.abandon(at + Duration::from_secs(600), flow).unwrap();
                 } else {
                     network.respond(at, flow, 1 + rng.below(30_000)).unwrap();

@@ -99,7 +99,7 @@ fn a_crowd_of_four_times_is_served_nearly_as_by_one_who_knew_it() {
     }
 }
 
-/// How often growing turned into shrinking or back, from the crowd's beginning on.
+/// Number of times that growing turned into shrinking or back, from the crowd's beginning on.
 fn turns(it: &ApplicationOutcome, crowd: &Crowd) -> usize {
     let begins = Instant::from_millis(crowd.begins_ms);
     let before = it.orders.iter().rposition(|order| order.at <= begins).unwrap_or(0);

@@ -13,7 +13,7 @@ const MAX: u32 = 8;
 const USUAL_RPS: f64 = 100.0;
 const CALM_S: u64 = 60;
 
-/// When the crowds come, and how fast servers follow.
+/// Course of the crowds, and delay with which servers follow.
 #[derive(Clone, Copy, Debug)]
 struct Course {
     /// Each of the four doublings.
@@ -82,7 +82,7 @@ impl Course {
     }
 }
 
-/// How often growing turned into shrinking or back.
+/// Number of times that growing turned into shrinking or back.
 fn turns(it: &ApplicationOutcome) -> usize {
     let directions: Vec<bool> = it.orders.windows(2).map(|pair| pair[1].servers > pair[0].servers).collect();
     directions.windows(2).filter(|pair| pair[0] != pair[1]).count()

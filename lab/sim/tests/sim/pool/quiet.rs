@@ -13,7 +13,7 @@ pub(crate) fn linear(bin: Duration, counts: &[f64], scale: f64) -> RateProfile {
     RateProfile::new(counts.windows(2).map(segment)).expect("rates")
 }
 
-/// What a request takes alone: 60/s and server.
+/// Time that a request takes alone: 60/s and server.
 pub(crate) const SERVICE_S: f64 = 0.0155;
 
 struct Found {
@@ -74,9 +74,9 @@ fn quiet_weeks_cost_little_more_than_one_who_knew_them() {
     }
 }
 
-/// What misses a bar, shown: a service of four servers (targets kept in 99.88 % of minutes; the oracle's
-/// 99.91 %), and two months of tweets about a company, with a burst every few hours. What is required: fewer
-/// server hours than the autoscaler.
+/// Shown, because it misses a bar: a service of four servers (targets kept in 99.88 % of minutes; the
+/// oracle's 99.91 %), and two months of tweets about a company, with a burst every few hours. What is
+/// required: fewer server hours than the autoscaler.
 #[test]
 fn small_and_restless_services_cost_less_than_processors_at_seventy_percent() {
     let test = "small_and_restless_services";

@@ -120,14 +120,14 @@ fn the_gates_planner_learns_transfer_rates_where_there_are_any() {
     let small = ClassModel { sizes: Sizes::Constant(10_000), ..class() };
     let clients =
         vec![ClientGroup { access_buffer_packets: 500, ..ClientGroup::alike(0, 50, 10_000_000, MS) }];
-    let told = |class: ClassModel| {
+    let known_rate = |class: ClassModel| {
         let packets = PacketNetwork { clients: clients.clone(), ..network(&wide(), 1) };
         let outcome = done(&Scenario { policy: policy.clone(), ..over(packets, steady(40.0, 20), class) });
         outcome.plans.iter().rev().find_map(|plan| plan.explanation.fast_rate_bytes_per_s)
     };
-    let rate = told(large).expect("a large answer has a rate");
+    let rate = known_rate(large).expect("a large answer has a rate");
     assert!((700_000.0..1_250_000.0).contains(&rate), "{rate}");
-    assert_eq!(told(small), None);
+    assert_eq!(known_rate(small), None);
 }
 
 #[test]
@@ -154,12 +154,12 @@ fn what_a_server_drops_waits_for_its_own_time_limit_unless_its_connection_breaks
         let server = ServerModel { queue: Some(0), overflow, ..scenario_server() };
         done(&Scenario { server, ..over(network(&wide(), 1), steady(300.0, 10), class()) })
     };
-    let [silent, told] = [Overflow::Drop, Overflow::Reset].map(outcome);
+    let [silent, reset] = [Overflow::Drop, Overflow::Reset].map(outcome);
     assert!(silent.server.dropped > 500, "{:?}", silent.server);
     assert_eq!((silent.totals().timed_out, silent.totals().broken), (silent.server.dropped, 0));
-    assert_eq!((told.totals().timed_out, told.totals().broken), (0, silent.server.dropped));
-    let resets = told.packets.unwrap().connections.iter().map(|bin| bin.reset).sum::<u64>();
-    assert_eq!(resets, told.server.dropped);
+    assert_eq!((reset.totals().timed_out, reset.totals().broken), (0, silent.server.dropped));
+    let resets = reset.packets.unwrap().connections.iter().map(|bin| bin.reset).sum::<u64>();
+    assert_eq!(resets, reset.server.dropped);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_syn_that_the_router_drops_is_sent_again_by_tcp_and_is_still_one_try() {
     assert_eq!(totals.offered, totals.unique_offered);
     assert!(router.totals.offered > totals.offered + 300, "{:?} {totals:?}", router.totals);
     assert_eq!(router.totals.offered, router.totals.admitted + router.totals.shed);
-    // Whoever was let in was served; TCP gave up on the rest.
+    // Admitted requests were served; TCP gave up on the rest.
     assert_eq!((totals.completed, totals.admitted), (router.totals.admitted, router.totals.admitted));
     assert_eq!(totals.offered, totals.completed + totals.broken);
     let in_bins = router.bins.iter().map(|bin| bin.admitted).sum::<u64>();

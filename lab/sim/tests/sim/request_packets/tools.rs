@@ -29,7 +29,7 @@ pub(crate) fn network(bottleneck: &LinkSettings, classes: usize) -> PacketNetwor
     }
 }
 
-/// A wire that nobody notices.
+/// A wire too wide to have any effect.
 pub(crate) fn wide() -> LinkSettings {
     link(1_000_000_000, MS, 10_000)
 }

@@ -1,4 +1,4 @@
-//! Networks that cannot be, and how their users are told.
+//! Networks that cannot be, and the errors that say so.
 
 use crate::request_packets::tools::*;
 use flashweir_core::Duration;
@@ -64,24 +64,27 @@ fn what_makes_no_router_and_no_transfer_is_told_with_its_name() {
         let settings = RouterSettings { interval, ..RouterSettings::default() };
         it.router = Some(RouterPlace { wire, settings, first_tick: Duration::from_secs(5), guarded });
     };
-    let told = |change: &dyn Fn(&mut PacketNetwork)| {
+    let error_of = |change: &dyn Fn(&mut PacketNetwork)| {
         let mut packets = network(&wide(), 1);
         change(&mut packets);
         over(packets, steady(1.0, 10), class()).check().unwrap_err().to_string()
     };
-    assert_eq!(told(&|it| transfer(it, 9, 0)), "network.transfers[0]: there is no node 9 in this network");
-    assert_eq!(told(&|it| transfer(it, 0, 10)), "network.transfers[0].starts: the run is over by then");
-    assert_eq!(told(&|it| router(it, 3, 10, vec![true])), "network.router.wire: there is no wire 3");
     assert_eq!(
-        told(&|it| router(it, 0, 0, vec![true])),
+        error_of(&|it| transfer(it, 9, 0)),
+        "network.transfers[0]: there is no node 9 in this network"
+    );
+    assert_eq!(error_of(&|it| transfer(it, 0, 10)), "network.transfers[0].starts: the run is over by then");
+    assert_eq!(error_of(&|it| router(it, 3, 10, vec![true])), "network.router.wire: there is no wire 3");
+    assert_eq!(
+        error_of(&|it| router(it, 0, 0, vec![true])),
         "network.router.interval: 0 s: expected 1 to 3600 s"
     );
     assert_eq!(
-        told(&|it| router(it, 0, 4, vec![true])),
+        error_of(&|it| router(it, 0, 4, vec![true])),
         "network.router.first_tick: 5 s: expected above zero and at most the interval"
     );
     assert_eq!(
-        told(&|it| router(it, 0, 10, vec![])),
+        error_of(&|it| router(it, 0, 10, vec![])),
         "network.router.guarded: 0 entries for 1 classes: one for each"
     );
 }

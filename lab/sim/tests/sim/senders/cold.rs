@@ -6,7 +6,7 @@ use flashweir_sim::request::senders::{Outcome, Scenario, run};
 
 const OVERLOAD: f64 = 2.25;
 const LENGTH_S: u64 = 60;
-/// From then on the node is held to what it serves: before, nobody knows what it can do.
+/// From then on the node is held to what it serves: before, its capacity is unknown.
 const KNOWN_AFTER_S: u64 = 5;
 
 /// Nothing was ever sent before the crowd, so neither end knows anything.

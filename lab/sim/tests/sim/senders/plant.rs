@@ -75,7 +75,7 @@ pub(crate) fn lossy() -> FeedbackModel {
     FeedbackModel { lost_share: 0.4, late_share: 0.2, ..FeedbackModel::reliable() }
 }
 
-/// What is measured of a run.
+/// Measurements of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     /// Calls served in time, relative to what the node can serve: to what it served per second of work, so

@@ -58,9 +58,10 @@ fn three_seconds_after_the_load_no_sender_is_limited() {
     }
 }
 
-/// Goal: after a step of the load the calls that reach the node are soon what it can do, and stay there. Method: 225 % from the 20th second
-/// on; calls in windows of a second, a quarter of a second apart. Settled is the first window that has at
-/// most 1.1 times the mean of the last 50 s; the amplitude is what the windows after that vary by.
+/// Goal: after a step of the load the calls that reach the node are soon what it can do, and stay there.
+/// Method: 225 % from the 20th second on; calls in windows of a second, one each quarter of a second. Settled
+/// is the first window that has at most 1.1 times the mean of the last 50 s; the amplitude is what the
+/// windows after that vary by.
 #[test]
 fn after_a_step_the_rate_settles_and_does_not_swing() {
     const BINS_PER_S: usize = 4;
