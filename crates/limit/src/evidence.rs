@@ -472,11 +472,6 @@ impl Evidence {
         })
     }
 
-    /// Requests of long classes in flight.
-    pub(crate) fn long_in_flight(&self) -> f64 {
-        self.classes.iter().filter(|class| class.is_long).map(|class| f64::from(class.in_flight)).sum()
-    }
-
     /// Separates long classes from short ones: those whose requests take longer than `bound_s` while requests
     /// of others come back within a third of it, about as soon as always. Requests of long classes hold no
     /// place. Returns whether that changed.

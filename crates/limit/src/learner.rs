@@ -107,8 +107,6 @@ pub struct Learner {
     ceiling: f64,
     /// Long requests in flight in calm, on average.
     long_usual: f64,
-    /// Requests of long classes in flight at the last tick of calm.
-    long_last: f64,
     was_known: bool,
     /// Requests offered a second: of late, and on average in calm.
     offered_rps: f64,
@@ -154,7 +152,6 @@ impl Learner {
             completed: 0.0,
             ceiling: f64::from(LIMIT_MAX),
             long_usual: 0.0,
-            long_last: 0.0,
             was_known: false,
             offered_rps: 0.0,
             offered_rps_usual: 0.0,
@@ -232,7 +229,6 @@ impl Learner {
         let prompt_max = self.prompt.limit();
         if !is_crowd && !tick.is_waiting && prompt_max.is_none() {
             let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
-            self.long_last = self.evidence.long_in_flight();
             self.long_usual += (f64::from(tick.long) - self.long_usual) * part;
             // The mean of all calm so far, until that is as long.
             self.calm_s = (self.calm_s + tick.span_s).min(LATELY_S);
@@ -240,7 +236,7 @@ impl Learner {
             self.offered_rps_usual += (tick.offered / tick.span_s.max(1e-3) - self.offered_rps_usual) * part;
         }
         // The number of long requests in calm, and two standard deviations of such a number.
-        let long_most = (self.long_usual + 2.0 * libm::sqrt(self.long_usual)).max(self.long_last);
+        let long_most = self.long_usual + 2.0 * libm::sqrt(self.long_usual);
         let long_most = (long_most + 0.5) as u32;
         self.learned.long_limit =
             prompt_max.map(|prompt| prompt + long_most).or(is_crowd.then_some(long_most));

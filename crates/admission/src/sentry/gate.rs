@@ -54,7 +54,7 @@ impl<T> SentryGate<T> {
     pub fn new(common: Arc<Common>, index: usize, policy: &Policy, plan: &Plan) -> Self {
         let classes = plan.classes.len();
         Self {
-            in_flight: InFlight::new(common.clone(), classes, policy.target * AGES_REACH_TARGETS),
+            in_flight: InFlight::new(common.clone(), classes, policy.target),
             common,
             index,
             plan: plan.clone(),
@@ -576,9 +576,6 @@ impl<T> SentryGate<T> {
     }
 }
 
-/// Largest recorded age of a request in flight, in targets: a request that takes longer is late, however
-/// late.
-const AGES_REACH_TARGETS: u32 = 4;
 /// Multiple of the limit beyond which there is no room at all: guarantees that can be kept never need as
 /// much.
 const GUARANTEED_LIMITS: u32 = 2;

@@ -83,8 +83,8 @@ pub(super) struct InFlight {
     /// The clock of service.
     served_nanos: u64,
     present: Slab<Present>,
-    /// Ages are recorded up to this.
-    reach: Duration,
+    /// Response target where neither class nor ladder has another.
+    target: Duration,
     ended: Ended,
     levels: Vec<LevelSum>,
     urls: Vec<UrlSum>,
@@ -96,8 +96,8 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Without any request; ages are recorded up to `reach`.
-    pub(super) fn new(common: Arc<Common>, classes: usize, reach: Duration) -> Self {
+    /// Without any request.
+    pub(super) fn new(common: Arc<Common>, classes: usize, target: Duration) -> Self {
         Self {
             common,
             count: 0,
@@ -106,7 +106,7 @@ impl InFlight {
             is_waiting: false,
             served_nanos: 0,
             present: Slab::with_capacity(PRESENT_AT_FIRST),
-            reach,
+            target,
             ended: Ended::new(),
             levels: vec![LevelSum::default(); BUCKETS],
             urls: vec![UrlSum::default(); URL_CLASSES],
@@ -244,7 +244,7 @@ impl InFlight {
             sample.classes.push(*class);
             *class = ClassCounts { in_flight: class.in_flight, ..ClassCounts::default() };
         }
-        let slot_nanos = (self.reach.as_nanos() as u64 / AGE_SLOTS).max(1);
+        let slot_nanos = ((self.target * AGES_REACH_TARGETS).as_nanos() as u64 / AGE_SLOTS).max(1);
         for (_, present) in self.present.iter().filter(|(_, present)| !present.is_long) {
             let started = present.started.as_nanos() / slot_nanos * slot_nanos;
             let age_nanos = now.as_nanos().saturating_sub(started);
@@ -293,8 +293,8 @@ impl InFlight {
         present.is_long
     }
 
-    /// Frees the places of requests that need none: those of classes that hold none, which came when too many of
-    /// them were in flight or when their class held places, and those that are in flight for longer than the plan says.
+    /// Frees the places of requests that need none: those in flight for longer than the plan says, and after a target
+    /// those of classes that hold none, which came when too many of them were in flight, or when their class held places.
     fn release(&mut self, now: Instant, long: &Long) {
         if long.release_after.is_zero() && long.url_classes.is_empty() {
             return;
@@ -302,8 +302,8 @@ impl InFlight {
         let limit = long.limit.unwrap_or(SENTRY_IN_FLIGHT);
         let after = if long.release_after.is_zero() { Duration::MAX } else { long.release_after };
         for (_, present) in self.present.iter_mut().filter(|(_, present)| !present.is_long) {
-            let needs_none =
-                long.has(present.url_class.into()) || now.saturating_since(present.started) > after;
+            let age = now.saturating_since(present.started);
+            let needs_none = age > after || age > self.target && long.has(present.url_class.into());
             if needs_none && self.common.release(limit) {
                 present.is_long = true;
                 (self.count, self.long) = (self.count - 1, self.long + 1);
@@ -361,6 +361,9 @@ fn url_index(asked: Asked) -> usize {
     asked.url_class as usize % URL_CLASSES
 }
 
+/// Largest recorded age of a request in flight, in targets: a request that takes longer is late, however
+/// late.
+const AGES_REACH_TARGETS: u32 = 4;
 /// Ages are recorded in this many steps, from the step that a request began in: those of requests that began
 /// together are one.
 const AGE_SLOTS: u64 = 512;

@@ -105,11 +105,13 @@ fn a_long_request_gives_its_place_back_once_there_is_room_for_it_without_one() {
     let _none = service.drain(10);
     assert_eq!((service.in_flight(), service.arrive(10, 1)), ((1, 1), None));
     service.end(20, first);
-    let _released = service.drain(30);
+    let _early = service.drain(30);
+    assert_eq!(service.in_flight(), (1, 0));
+    let _released = service.drain(1_010);
     assert_eq!(service.in_flight(), (0, 1));
-    let page = service.arrive(31, 1).expect("the poll's place");
-    service.end(40, second);
-    service.end(41, page);
+    let page = service.arrive(1_011, 1).expect("the poll's place");
+    service.end(1_020, second);
+    service.end(1_021, page);
     assert_eq!(service.in_flight(), (0, 0));
 }
 
