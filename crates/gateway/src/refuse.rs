@@ -1,14 +1,13 @@
 //! The rest of a refused request: its body is taken in where that keeps the connection, and left where
 //! reading would invite it.
 
-use crate::arrival::Arrival;
 use crate::connection::{Body, Client};
 use crate::refusal::{Refusal, count_refusal};
 use crate::shared::Shared;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::serve::IncomingBody;
 use flashweir_telemetry::WorkerMetrics;
-use http::{Response, Version};
+use http::{Method, Response, Version, request};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
 use std::pin::Pin;
@@ -20,13 +19,21 @@ const SMALL_BODY_BYTES: u64 = 16 << 10;
 /// How long the body of a refused HTTP/2 request may take to arrive; a round trip to anywhere is shorter.
 const LATE_BODY_WAIT: Duration = Duration::from_secs(1);
 
+/// Properties of a request that its refusal needs.
+pub(crate) struct Refused<'a> {
+    pub(crate) head: &'a request::Parts,
+    pub(crate) method: &'a Method,
+    pub(crate) version: Version,
+    pub(crate) expects_continue: bool,
+    pub(crate) since: Instant,
+}
+
 /// Says no. The connection stays open unless it is one too many, or an unwanted body is under way.
 pub(crate) fn refuse(
     (shared, metrics): (&Shared, &WorkerMetrics),
     client: &Client,
     refusal: &Refusal,
-    asked: &Arrival<'_>,
-    since: Instant,
+    asked: &Refused<'_>,
     body: Option<IncomingBody>,
 ) -> Response<Body> {
     let is_http1 = asked.version < Version::HTTP_2;
@@ -49,8 +56,8 @@ pub(crate) fn refuse(
         client.end_wanted.notify_one();
     }
     let close = is_http1 && (body_unread || is_last || shared.is_draining());
-    let response = refusal.respond(&asked.method, &asked.head.headers, close);
-    count_refusal(metrics, &response, shared.clock.now().saturating_since(since));
+    let response = refusal.respond(asked.method, &asked.head.headers, close);
+    count_refusal(metrics, &response, shared.clock.now().saturating_since(asked.since));
     response.map(Body::own)
 }
 

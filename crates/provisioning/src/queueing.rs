@@ -12,8 +12,8 @@
 //! | [`WaitModel::AllenCunneen`] | ρ/(1 − ρ) · (c_a² + c_s²)/2 · E\[S\] | an estimate, exact for M/M/1 |
 //!
 //! **Repair C-8.** The paper uses the variance of the gaps between arrivals as if a server saw the whole
-//! stream. A server sees a part: of a random split among n servers the squared coefficient of variation is 1
-//! + (c_a² − 1)/n, of turns c_a²/n, and the mean gap is n times longer. So the bound for one server depends
+//! stream. A server sees a part: of a random split among n servers the squared coefficient of variation is
+//! 1 + (c_a² − 1)/n, of turns c_a²/n, and the mean gap is n times longer. So the bound for one server depends
 //! on n, and the number of servers is found by a search. The search may find nothing: of a random split the
 //! bound grows with n again, and exceeds a tight target for every n. Then the sharper model is asked
 //! ([`size`]). Where all servers take from one queue ([`Dispatch::SharedQueue`], as behind one gateway)

@@ -23,7 +23,6 @@
 
 mod answer;
 mod collect;
-mod decide;
 mod fetch;
 mod flight;
 mod grace;
@@ -37,11 +36,12 @@ mod shortage;
 mod worker;
 
 pub(crate) use answer::CopyBody;
-pub(crate) use decide::Decision;
-pub(crate) use lookup::Invalidation;
+pub(crate) use grace::AtPipeline;
+pub(crate) use lookup::{Invalidation, Lookup, Miss, look_up};
 pub(crate) use opening::CacheOpening;
-pub(crate) use passage::Traveller;
+pub(crate) use passage::{Passed, Traveller, through_flights};
 pub(crate) use purge::{PurgeQuery, invalidate, invalidate_document, purge};
+pub(crate) use refresh::REFRESH_EVERY;
 pub(crate) use shared::{CacheShared, status};
 pub(crate) use worker::WorkerCache;
 
