@@ -293,8 +293,9 @@ impl InFlight {
         present.is_long
     }
 
-    /// Frees the places of requests that need none: those in flight for longer than the plan says, and after a target
-    /// those of classes that hold none, which came when too many of them were in flight, or when their class held places.
+    /// Frees the places of requests that need none: those in flight for longer than the plan says, and after
+    /// a target those of classes that hold none, which came when too many of them were in flight, or when
+    /// their class held places.
     fn release(&mut self, now: Instant, long: &Long) {
         if long.release_after.is_zero() && long.url_classes.is_empty() {
             return;

@@ -1,6 +1,6 @@
-//! Goal: `flashweir` becomes the program that has a command of the laboratory, and says where it looked if there is none. Method: the real
-//! binary in a fresh directory, beside a script in the other program's place; and what the real ones say of
-//! themselves.
+//! Goal: `flashweir` becomes the program that has a command of the laboratory, and says where it looked if
+//! there is none. Method: the real binary in a fresh directory, beside a script in the other program's place;
+//! and what the real ones say of themselves.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};

@@ -1,12 +1,12 @@
-//! Goal: what fails under load only is the shell around a rule, for the rule itself has a test in virtual time. Method: the source
-//! of the tests under load, each file of which names its twin.
+//! Goal: what fails under load only is the shell around a rule, for the rule itself has a test in virtual
+//! time. Method: the source of the tests under load, each file of which names its twin.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const MARK: &str = "_under_load(";
 const IGNORED: &str = "#[ignore = \"real load: make test-load\"]";
-const TWIN: &str = "//! Twin in virtual time of the tests under load: ";
+const TWIN: &str = "Twin in virtual time of the tests under load: ";
 const NO_TWIN: &str = "//! No twin in virtual time of the tests under load: ";
 
 fn workspace() -> PathBuf {
@@ -44,10 +44,17 @@ fn each_test_under_load_is_ignored_and_its_file_names_a_twin() {
         if under_load == 0 || text.lines().any(|line| line.starts_with(NO_TWIN)) {
             continue;
         }
-        let twin = text.lines().find_map(|line| line.strip_prefix(TWIN));
-        let twin = twin.unwrap_or_else(|| panic!("{}: no twin is named", path.display()));
-        let [krate, test] = <[&str; 2]>::try_from(twin.split('`').skip(1).step_by(2).collect::<Vec<_>>())
-            .unwrap_or_else(|_| panic!("{}: expected `CRATE`, `TEST` (is {twin})", path.display()));
+        // A sentence may go on in the next line.
+        let text = text.replace("\n//! ", " ");
+        let twin = text.split_once(TWIN).map(|(_, twin)| twin);
+        let mut names = twin
+            .unwrap_or_else(|| panic!("{}: no twin is named", path.display()))
+            .split('`')
+            .skip(1)
+            .step_by(2);
+        let (Some(krate), Some(test)) = (names.next(), names.next()) else {
+            panic!("{}: expected `CRATE`, `TEST`", path.display())
+        };
         let homes = ["crates", "lab"].map(|part| workspace().join(part).join(krate));
         let folders = homes.iter().flat_map(|home| [home.join("src"), home.join("tests")]);
         let there = folders.flat_map(|it| sources(&it)).any(|file| {

@@ -1,5 +1,5 @@
-//! Goal: `make test` ends with a table that is true, and with an exit code that counts what failed and what was skipped.
-//! Method: `scripts/test.sh` around a program that prints what cargo prints.
+//! Goal: `make test` ends with a table that is true, and with an exit code that counts what failed and what
+//! was skipped. Method: `scripts/test.sh` around a program that prints what cargo prints.
 
 use std::path::Path;
 use std::process::Command;

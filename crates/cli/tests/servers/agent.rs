@@ -1,5 +1,5 @@
-//! Goal: `flashweir agent` names what a process is short of, the gateway's verdict says it, and both cost little. Method: the real binary beside
-//! real processes on loopback.
+//! Goal: `flashweir agent` names what a process is short of, the gateway's verdict says it, and both cost
+//! little. Method: the real binary beside real processes on loopback.
 //!
 //! Twin in virtual time of the tests under load: `agent`, `each_shortage_has_its_word`.
 
@@ -117,7 +117,8 @@ fn the_verdict_names_what_the_machine_is_short_of_under_load() {
     end(working);
 }
 
-/// Goal: a service that waits for a database is short of nothing of its machine's, however busy others keep that. Method: an origin that only waits.
+/// Goal: a service that waits for a database is short of nothing of its machine's, however busy others keep
+/// that. Method: an origin that only waits.
 #[test]
 fn a_service_that_waits_for_a_database_is_short_of_nothing() {
     let directory = TempDir::new().expect("a directory");
@@ -177,8 +178,8 @@ fn what_is_not_there_is_named_with_exit_code_64() {
     assert_eq!(run(&["--pid", "1", "--cgroup", "/x"]).code(), Some(64), "one of them");
 }
 
-/// Goal: an agent that is asked each second stays cheap. The bars (0.5 % of a core, 10 MB) are for a release build: `make bench-agent`;
-/// a debug build on a busy machine may take ten times as much time.
+/// Goal: an agent that is asked each second stays cheap. The bars (0.5 % of a core, 10 MB) are for a release
+/// build: `make bench-agent`; a debug build on a busy machine may take ten times as much time.
 #[test]
 #[ignore = "real load: make test-load"]
 fn an_agent_costs_little_under_load() {

@@ -1,8 +1,9 @@
 //! Clients that make up names: hosts, URLs, API keys and addresses that come once and never again.
 //!
-//! Goal: a request costs the same, and the gateway is as large, after the millionth name as after the first thousand. Method:
-//! requests in which every distinguishable name is new, through the real binary, over few connections; the
-//! kernel's account of its processor time and memory before and after; its own counters of what it replaced.
+//! Goal: a request costs the same, and the gateway is as large, after the millionth name as after the first
+//! thousand. Method: requests in which every distinguishable name is new, through the real binary, over few
+//! connections; the kernel's account of its processor time and memory before and after; its own counters of
+//! what it replaced.
 //!
 //! Twin in virtual time of the tests under load: `admission`,
 //! `ten_million_keys_allocate_nothing_and_take_no_more_memory`.

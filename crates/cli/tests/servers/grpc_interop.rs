@@ -1,6 +1,7 @@
 //! gRPC's own interoperability client and server with the real binary between them, in the clear and with TLS
 //! towards the client.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ const CASES: [&str; 16] = [
 /// The clients' load balancer for the cases of ORCA: it keeps the reports.
 const BALANCER: &str = r#"{"loadBalancingConfig":[{"test_backend_metrics_load_balancer":{}}]}"#;
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
+const STARTS_MAX: u32 = 3;
 
 /// Path at which `make grpc-interop` puts one of the programs, beside the profile's own folder.
 fn require(test: &str, name: &str) -> Option<PathBuf> {
@@ -56,11 +58,8 @@ fn all_cases_pass(test: &str, name: &str, listen: fn(GatewayBuilder) -> (Gateway
     else {
         return;
     };
-    let address = reserve_address();
     let directory = tempfile::tempdir().expect("a directory");
-    let port = address.port().to_string();
-    let _server = Process::start(&server, directory.path(), ["-port", &port]);
-    eventually("gRPC's server", || Client::try_connect(address).ok().map(drop));
+    let (address, _server) = listening(&server, directory.path());
     let builder = GatewayBuilder::new(&Flashweir::new(BINARY))
         .upstream(&format!("http://{address}"))
         .text("upstream.protocol", "http2");
@@ -78,6 +77,24 @@ fn all_cases_pass(test: &str, name: &str, listen: fn(GatewayBuilder) -> (Gateway
     record_result(name, CASES.len() - failures.len(), CASES.len());
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(gateway.metrics().value("flashweir_requests_shed_total"), 0.0);
+}
+
+/// The server, and where it listens: on all addresses, of which only one is reserved. Where another program
+/// has the port at another address it ends, and is started with another port.
+fn listening(server: &Path, directory: &Path) -> (SocketAddr, Process) {
+    for _ in 0..STARTS_MAX {
+        let address = reserve_address();
+        let mut process = Process::start(server, directory, ["-port", &address.port().to_string()]);
+        let listens = eventually("gRPC's server", || match process.ended() {
+            Some(_) => Some(false),
+            None => Client::try_connect(address).ok().map(|_| true),
+        });
+        if listens {
+            return (address, process);
+        }
+        eprintln!("gRPC's server ended at its start: {}", process.stderr());
+    }
+    panic!("gRPC's server ended at each of {STARTS_MAX} starts");
 }
 
 #[test]

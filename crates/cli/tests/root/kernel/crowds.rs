@@ -9,8 +9,8 @@ use crate::kernel::scene::Scene;
 
 const REQUEST: &str = "GET /work HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// Goal: the kernel answers the excess, the gateway serves the rest, everything adds up, who is connected stays so, and
-/// nothing is left behind by a process that is killed.
+/// Goal: the kernel answers the excess, the gateway serves the rest, everything adds up, who is connected
+/// stays so, and nothing is left behind by a process that is killed.
 #[test]
 #[ignore = "real load: make test-load"]
 fn the_kernel_answers_the_excess_and_the_gateway_serves_the_rest_under_load() {
@@ -65,8 +65,8 @@ fn the_kernel_answers_the_excess_and_the_gateway_serves_the_rest_under_load() {
     eventually("nothing before the interface", || (!scene.is_guarded()).then_some(()));
 }
 
-/// Goal: in shadow everything is counted and nothing refused; a reload that ends the shadow and prefers the clients'
-/// network is taken over; the gate is gone at a stop.
+/// Goal: in shadow everything is counted and nothing refused; a reload that ends the shadow and prefers the
+/// clients' network is taken over; the gate is gone at a stop.
 #[test]
 #[ignore = "real load: make test-load"]
 fn in_shadow_nobody_is_refused_and_preferred_networks_never_are_under_load() {
@@ -107,9 +107,9 @@ fn in_shadow_nobody_is_refused_and_preferred_networks_never_are_under_load() {
     assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
 }
 
-/// Goal: in the middle of a crowd of which the kernel refuses most, new connections of an important rank are admitted by
-/// it. Method: the crowd goes to one port, the important client to another, at most ten times a second: less
-/// than the ceiling on all.
+/// Goal: in the middle of a crowd of which the kernel refuses most, new connections of an important rank are
+/// admitted by it. Method: the crowd goes to one port, the important client to another, at most ten times a
+/// second: less than the ceiling on all.
 #[test]
 #[ignore = "real load: make test-load"]
 fn the_kernel_refuses_the_important_rank_last_under_load() {

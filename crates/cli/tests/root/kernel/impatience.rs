@@ -43,9 +43,9 @@ impl Drop for Stuck<'_> {
     }
 }
 
-/// Goal: the kernel drops what the gateway lists, alone and for as long, whether there is a ceiling or not. Method: a server with
-/// room for one request, which is taken. One client hammers on connections that it has, which the kernel does
-/// not judge.
+/// Goal: the kernel drops what the gateway lists, alone and for as long, whether there is a ceiling or not.
+/// Method: a server with room for one request, which is taken. One client hammers on connections that it has,
+/// which the kernel does not judge.
 #[test]
 #[ignore = "real load: make test-load"]
 fn the_kernel_drops_new_connections_of_who_ignores_retry_after_until_the_time_is_over_under_load() {

@@ -11,11 +11,11 @@ use crate::kernel::scene::{
     CLIENTS, SERVER, as_server, binary, builder, ip, is_guarded, may_load, require_testbed,
 };
 
-/// Goal: every client meets the ceiling that was in force, from one gateway to the next, whether that was stopped or
-/// killed; an interface that comes back is guarded and pinned again; by configuration, a gateway leaves
-/// nothing.
-/// Method: another process leaves a gate that admits no connection. A client asks all the while, and must be refused by
-/// the kernel: without the gate, or past its plan, the gateway would answer, or no process.
+/// Goal: every client meets the ceiling that was in force, from one gateway to the next, whether that was
+/// stopped or killed; an interface that comes back is guarded and pinned again; by configuration, a gateway
+/// leaves nothing. Method: another process leaves a gate that admits no connection. A client asks all the
+/// while, and must be refused by the kernel: without the gate, or past its plan, the gateway would answer, or
+/// no process.
 #[test]
 fn a_pinned_gate_stands_from_one_gateway_to_the_next() {
     let test = "a pinned gate and gateways";

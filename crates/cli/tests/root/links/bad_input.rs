@@ -51,8 +51,8 @@ fn too_few_rights() {
     assert!(finished.stderr.contains("need root, or the capabilities CAP_BPF"), "{}", finished.stderr);
 }
 
-/// Goal: a link and a crowd are guarded by one process, and shadow drops nothing. Method: both at one interface; a flood over the
-/// said rate passes, and the status names it.
+/// Goal: a link and a crowd are guarded by one process, and shadow drops nothing. Method: both at one
+/// interface; a flood over the said rate passes, and the status names it.
 #[test]
 fn one_router_guards_an_interface_and_shadows_its_link() {
     let test = "a router with a gate and a link";
@@ -69,8 +69,8 @@ fn one_router_guards_an_interface_and_shadows_its_link() {
     eventually("the observer's reading of the queue", queue);
 }
 
-/// Goal: at ingress a link is policed whose queue is elsewhere. Method: a flood that comes in by the senders' interface, and a rate
-/// below it.
+/// Goal: at ingress a link is policed whose queue is elsewhere. Method: a flood that comes in by the senders'
+/// interface, and a rate below it.
 #[test]
 fn at_ingress_the_price_keeps_a_flood_to_the_rate() {
     let test = "a link at ingress";

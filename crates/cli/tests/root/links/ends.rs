@@ -12,8 +12,8 @@ fn rate(flow: &Flow) -> f64 {
     Shares::measure(std::slice::from_ref(flow), Duration::ZERO, Duration::from_millis(500)).goodput[0]
 }
 
-/// Goal: the program goes with its process, however that ends. Method: a flood of 4 Mb/s passes a link that is said to carry
-/// 1 Mb/s only while no router divides it.
+/// Goal: the program goes with its process, however that ends. Method: a flood of 4 Mb/s passes a link that
+/// is said to carry 1 Mb/s only while no router divides it.
 #[test]
 fn killed_or_stopped_a_router_leaves_the_link_as_it_was() {
     let test = "the ends of a router of a link";

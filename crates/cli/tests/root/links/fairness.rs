@@ -13,8 +13,8 @@ const SETTLE: Duration = Duration::from_secs(6);
 /// Long beside a timeout of TCP, which costs a flow a second.
 const MEASURE: Duration = Duration::from_secs(30);
 
-/// Goal: each flow gets its share, for any rate that it sends; without the classifier the flood takes nearly all. Method: such
-/// flows through the same queue, as it is and divided.
+/// Goal: each flow gets its share, for any rate that it sends; without the classifier the flood takes nearly
+/// all. Method: such flows through the same queue, as it is and divided.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_flood_gets_its_share_and_no_more_under_load() {
@@ -60,8 +60,8 @@ fn a_flood_gets_its_share_and_no_more_under_load() {
     assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
 }
 
-/// Goal: senders that understand marks are marked and lose nothing at the price. Method: ten of them alone at a link whose queue
-/// has room for far more than the target.
+/// Goal: senders that understand marks are marked and lose nothing at the price. Method: ten of them alone at
+/// a link whose queue has room for far more than the target.
 #[test]
 #[ignore = "real load: make test-load"]
 fn flows_that_understand_marks_are_marked_under_load() {
@@ -80,8 +80,8 @@ fn flows_that_understand_marks_are_marked_under_load() {
     assert!(waiting < 100, "{waiting} packets wait: {link}");
 }
 
-/// Goal: one source with many flows gets one share where the flow is the source. Method: a flood of two UDP flows from one
-/// address beside nothing is one flow; the count says so.
+/// Goal: one source with many flows gets one share where the flow is the source. Method: a flood of two UDP
+/// flows from one address beside nothing is one flow; the count says so.
 #[test]
 fn a_source_is_one_flow_where_it_is_said_to_be() {
     let test = "sources as flows of a link";

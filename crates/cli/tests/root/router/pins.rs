@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use crate::kernel::bpf_files::{BpfFiles, leave_gate};
 use crate::router::scene::{CLIENTS, Scene};
 
-/// Goal: every client meets the ceiling that was in force, from one router to the next, whether that was stopped or
-/// killed; by configuration, a router leaves nothing.
-/// Method: another process leaves a gate that admits no connection, before a server that answers every client.
+/// Goal: every client meets the ceiling that was in force, from one router to the next, whether that was
+/// stopped or killed; by configuration, a router leaves nothing. Method: another process leaves a gate that
+/// admits no connection, before a server that answers every client.
 #[test]
 fn a_pinned_gate_stands_from_one_router_to_the_next() {
     let test = "a pinned gate and routers";

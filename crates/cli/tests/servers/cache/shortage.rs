@@ -92,8 +92,8 @@ fn requests_that_wait_for_the_origin_while_the_cache_is_closed_are_one_fetch() {
     assert_eq!(busy.pages.load(Ordering::SeqCst), 2);
 }
 
-/// Goal: no user gets what is another's on this path, for any answer of the origin. Method: two users and a client without a cookie
-/// wait.
+/// Goal: no user gets what is another's on this path, for any answer of the origin. Method: two users and a
+/// client without a cookie wait.
 #[test]
 fn what_is_one_users_own_is_no_others_who_waits() {
     let users =
@@ -128,8 +128,8 @@ fn what_is_one_users_own_is_no_others_who_waits() {
     }
 }
 
-/// Goal: what was fetched for those without a cookie is no user's answer where the origin distinguishes them. Method: one without
-/// fetches.
+/// Goal: what was fetched for those without a cookie is no user's answer where the origin distinguishes them.
+/// Method: one without fetches.
 #[test]
 fn a_variant_reaches_those_alone_who_select_it() {
     let users = ["", "Cookie: user=a\r\n", "", "Cookie: user=b\r\n", "Cookie: user=a\r\n"];
@@ -143,7 +143,8 @@ fn a_variant_reaches_those_alone_who_select_it() {
     }
 }
 
-/// Goal: a request for a part waits with the others and never fetches for them. Method: it is the first of those that wait.
+/// Goal: a request for a part waits with the others and never fetches for them. Method: it is the first of
+/// those that wait.
 #[test]
 fn a_request_for_a_part_gets_its_part_and_fetches_for_itself_alone() {
     let busy = Busy::start("crowd", "Cache-Control: max-age=60\r\n");
@@ -183,9 +184,10 @@ fn clients_that_leave_while_they_wait_end_nothing_for_the_others() {
     assert_eq!(busy.ask("/page", "").response().status(), 200);
 }
 
-/// Goal: a refusal of the request that would fetch is none of those who wait for it, and what asks again for them is no request.
-/// Method: nothing gets through until the fetch was tried again. The origin gives no answer for four targets, and requests that came after the
-/// fetch take the places that are given back then, so it is refused at its deadline.
+/// Goal: a refusal of the request that would fetch is none of those who wait for it, and what asks again for
+/// them is no request. Method: nothing gets through until the fetch was tried again. The origin gives no
+/// answer for four targets, and requests that came after the fetch take the places that are given back then,
+/// so it is refused at its deadline.
 #[test]
 fn a_fetch_that_is_refused_is_tried_again_for_those_who_wait() {
     let mut busy = Busy::start("always", "Cache-Control: max-age=60\r\n");

@@ -1,5 +1,5 @@
-//! Goal: gateways share one limit through the gateway that leads, and go on without it. Method: real gateways, an origin with ten workers, a crowd of
-//! twice what it can do, and a leader that is killed.
+//! Goal: gateways share one limit through the gateway that leads, and go on without it. Method: real
+//! gateways, an origin with ten workers, a crowd of twice what it can do, and a leader that is killed.
 //!
 //! Twin in virtual time of the tests under load: `provisioning`, `many_gateways_admit_what_one_does`.
 
@@ -107,8 +107,8 @@ fn reports_of_others_are_refused_and_change_nothing() {
     }
 }
 
-/// Goal: an answer of the leader counts for the report that it answers, and is nothing when it is sent again. Method: a wire that passes the
-/// first answer on and then repeats it.
+/// Goal: an answer of the leader counts for the report that it answers, and is nothing when it is sent again.
+/// Method: a wire that passes the first answer on and then repeats it.
 #[test]
 fn an_answer_that_is_repeated_is_none() {
     let (origin, listen) = (origin(), reserve_address());
@@ -145,8 +145,8 @@ fn an_answer_that_is_repeated_is_none() {
     assert!(said.contains("its answer is to another report"), "{said}");
 }
 
-/// Goal: clocks of gateways may differ. Method: a leader whose clock is a day ahead, and then one at the same address whose clock is right:
-/// its term would be smaller than the one that the other gateway knows.
+/// Goal: clocks of gateways may differ. Method: a leader whose clock is a day ahead, and then one at the same
+/// address whose clock is right: its term would be smaller than the one that the other gateway knows.
 #[test]
 fn a_leader_with_an_earlier_clock_leads_on() {
     const TEST: &str = "a_leader_with_an_earlier_clock_leads_on";
@@ -183,7 +183,8 @@ fn a_gateway_with_another_policy_gets_no_share() {
     });
 }
 
-/// Goal: however many gateways, at the origin there are as many requests as one gateway would send. Method: looked at ten times a second.
+/// Goal: however many gateways, at the origin there are as many requests as one gateway would send. Method:
+/// looked at ten times a second.
 #[test]
 #[ignore = "real load: make test-load"]
 fn three_gateways_have_no_more_at_the_origin_than_the_limit_under_load() {

@@ -1,4 +1,5 @@
-//! Goal: gateways find a leader by NATS, and another one when it dies; a server that dies is survived. Method: a real nats-server.
+//! Goal: gateways find a leader by NATS, and another one when it dies; a server that dies is survived.
+//! Method: a real nats-server.
 
 use crate::cluster::scene::{KEY, gateway, number, origin, shared, standing, with_key};
 use flashweir_testkit::{

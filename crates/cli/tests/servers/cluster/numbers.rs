@@ -38,7 +38,8 @@ fn cluster(origin: &Origin, count: usize, listen: SocketAddr) -> Vec<Gateway> {
     all
 }
 
-/// Goal: however many gateways, they admit what one does. Method: rounds of one gateway by itself, then 1, 4 and 16 that share; the ratio is of one round.
+/// Goal: however many gateways, they admit what one does. Method: rounds of one gateway by itself, then 1, 4
+/// and 16 that share; the ratio is of one round.
 #[test]
 #[ignore = "minutes of measurements: make bench-gateways"]
 fn several_gateways_admit_what_one_does() {

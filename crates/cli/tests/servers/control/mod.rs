@@ -1,5 +1,5 @@
-//! Goal: `flashweir control` runs copies, waits for those that crash, notifies other programs, and leaves nothing behind. Method: the real
-//! binary with real processes on loopback.
+//! Goal: `flashweir control` runs copies, waits for those that crash, notifies other programs, and leaves
+//! nothing behind. Method: the real binary with real processes on loopback.
 
 mod moving;
 
@@ -88,8 +88,8 @@ fn a_wrong_file_is_named_in_one_line_with_exit_code_64() {
     assert_eq!(finished.stderr, "flashweir: control.toml: expected one of [copies], [exec] and [webhook]\n");
 }
 
-/// Goal: copies are used soon after they serve, though the gateway has known their ports as dead for a while. It failed with a gateway that
-/// asked a server that was gone at its own, ever slower pace.
+/// Goal: copies are used soon after they serve, though the gateway has known their ports as dead for a while.
+/// It failed with a gateway that asked a server that was gone at its own, ever slower pace.
 #[test]
 fn a_gateway_uses_copies_as_soon_as_they_serve() {
     const COPIES: u16 = 4;

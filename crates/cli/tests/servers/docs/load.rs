@@ -1,6 +1,6 @@
-//! Goal: every shell block of docs/load.md does what it says, typed one after the other. Method: one shell in a fresh
-//! directory, with the port replaced by a free one; each block's exit code and what it left behind are looked
-//! at.
+//! Goal: every shell block of docs/load.md does what it says, typed one after the other. Method: one shell in
+//! a fresh directory, with the port replaced by a free one; each block's exit code and what it left behind
+//! are looked at.
 //!
 //! No twin in virtual time of the tests under load: what is tested is that the manual can be typed.
 

@@ -1,6 +1,6 @@
-//! Goal: every shell block of docs/replay.md does what it says, typed one after the other. Method: one shell in a fresh
-//! directory, with the ports replaced by free ones; what each block prints is looked at, and a recording cut
-//! in two is replayed.
+//! Goal: every shell block of docs/replay.md does what it says, typed one after the other. Method: one shell
+//! in a fresh directory, with the ports replaced by free ones; what each block prints is looked at, and a
+//! recording cut in two is replayed.
 //!
 //! No twin in virtual time of the tests under load: what is tested is that the manual can be typed.
 

@@ -1,5 +1,5 @@
-//! Goal: the commands of docs/slow-requests.md can be typed, and pages and long requests are answered. Method: one shell in a fresh directory, with
-//! the ports replaced by free ones.
+//! Goal: the commands of docs/slow-requests.md can be typed, and pages and long requests are answered.
+//! Method: one shell in a fresh directory, with the ports replaced by free ones.
 //!
 //! No twin in virtual time of the tests under load: what is tested is that the page can be typed.
 

@@ -1,4 +1,5 @@
-//! Goal: what is forged, replayed, truncated or absurd changes nothing and is seen; no one can throttle a caller below a probe.
+//! Goal: what is forged, replayed, truncated or absurd changes nothing and is seen; no one can throttle a
+//! caller below a probe.
 
 use crate::egress::scene::{CONTEXT, Egress, KEY, ScriptedNode, asks, line, ring, signed, statuses, written};
 use flashweir_client::{HmacKey, Keys};

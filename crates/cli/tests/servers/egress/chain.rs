@@ -1,11 +1,11 @@
-//! Goal: where a user request needs several calls to an overloaded service, work is not begun that is refused deeper. Method: a crowd of
-//! twice what the origin can do comes to a front end that makes 1, 2 or 3 calls for each user request, one
-//! after the other, through three gateways in a row. Without coordination the front end calls the first
-//! gateway itself and no gateway asks another for less; with it, the front end calls through the sidecar,
-//! which refuses user requests at their first call or not at all. Each call has a second, the gateways'
-//! target, and a user request one for each of its calls. An oracle completes as many user requests as the
-//! origin has room for calls. `cargo test -p flashweir-cli --test servers chain -- --nocapture` prints the
-//! numbers.
+//! Goal: where a user request needs several calls to an overloaded service, work is not begun that is refused
+//! deeper. Method: a crowd of twice what the origin can do comes to a front end that makes 1, 2 or 3 calls
+//! for each user request, one after the other, through three gateways in a row. Without coordination the
+//! front end calls the first gateway itself and no gateway asks another for less; with it, the front end
+//! calls through the sidecar, which refuses user requests at their first call or not at all. Each call has a
+//! second, the gateways' target, and a user request one for each of its calls. An oracle completes as many
+//! user requests as the origin has room for calls. `cargo test -p flashweir-cli --test servers chain --
+//! --nocapture` prints the numbers.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `what_is_begun_is_finished`.
 

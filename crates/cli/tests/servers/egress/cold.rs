@@ -1,7 +1,7 @@
-//! Goal: how many requests a gateway refuses that knows nothing of its origin when a crowd comes which listens. Method: an origin that is
-//! bound by the processor, and one that waits; a gateway and a sidecar that have just started; 2.25 times
-//! what the origin can do, for a minute. Needs a machine that does nothing else and a release build:
-//! docs/feedback.md has the command.
+//! Goal: how many requests a gateway refuses that knows nothing of its origin when a crowd comes which
+//! listens. Method: an origin that is bound by the processor, and one that waits; a gateway and a sidecar
+//! that have just started; 2.25 times what the origin can do, for a minute. Needs a machine that does nothing
+//! else and a release build: docs/feedback.md has the command.
 
 use crate::egress::scene::{Egress, KEY, binary};
 use flashweir_testkit::{GatewayBuilder, Load, Origin};

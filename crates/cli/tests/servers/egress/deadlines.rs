@@ -46,7 +46,8 @@ fn a_request_that_could_not_go_in_time_is_refused_at_once() {
     assert_eq!((egress.node()["waiting"].as_u64(), node.count()), (Some(0), 3));
 }
 
-/// Goal: two hops, the second over HTTP/2, give the deadline on, each less than it got; a refusal deeper in the chain comes back as it is.
+/// Goal: two hops, the second over HTTP/2, give the deadline on, each less than it got; a refusal deeper in
+/// the chain comes back as it is.
 #[test]
 fn a_chain_hands_deadlines_on() {
     let node = ScriptedNode::start();

@@ -1,4 +1,5 @@
-//! Goal: the reference clients in other languages keep to the protocol. Method: each against a server that signs what it asks for.
+//! Goal: the reference clients in other languages keep to the protocol. Method: each against a server that
+//! signs what it asks for.
 
 use crate::egress::scene::{CONTEXT, KEY, ScriptedNode, asks, line, signed};
 use flashweir_testkit::{Process, require_program};

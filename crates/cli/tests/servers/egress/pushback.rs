@@ -1,6 +1,6 @@
-//! Goal: a spent quota is read where gRPC says it, in the trailers of an answer with messages and in the head of one without, by the
-//! sidecar and by the gateway. Method: a server of HTTP/2 that answers calls; its status and pushback are the
-//! test's to choose.
+//! Goal: a spent quota is read where gRPC says it, in the trailers of an answer with messages and in the head
+//! of one without, by the sidecar and by the gateway. Method: a server of HTTP/2 that answers calls; its
+//! status and pushback are the test's to choose.
 
 use crate::egress::scene::{Egress, binary};
 use bytes::Bytes;

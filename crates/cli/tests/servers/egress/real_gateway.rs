@@ -1,6 +1,6 @@
-//! Goal: a real gateway, overloaded, asks the sidecar for less, and the sidecar refuses what the gateway else would have to. Method: an
-//! origin that does real work, the gateway before it, the sidecar before that, and a crowd of at least 2.25
-//! times what the origin can do.
+//! Goal: a real gateway, overloaded, asks the sidecar for less, and the sidecar refuses what the gateway else
+//! would have to. Method: an origin that does real work, the gateway before it, the sidecar before that, and
+//! a crowd of at least 2.25 times what the origin can do.
 //!
 //! Twin in virtual time of the tests under load: `sim`,
 //! `ladder_and_sentry_together_are_as_useful_as_the_sentry_alone`.

@@ -1,6 +1,6 @@
-//! Goal: a restart of either end in the middle of a crowd brings no overload back for long, and no limit of an earlier run stays. Method: a
-//! crowd of 2.25 times what an origin can do, through the sidecar and a gateway; the gateway is killed and
-//! starts again, then the sidecar.
+//! Goal: a restart of either end in the middle of a crowd brings no overload back for long, and no limit of
+//! an earlier run stays. Method: a crowd of 2.25 times what an origin can do, through the sidecar and a
+//! gateway; the gateway is killed and starts again, then the sidecar.
 //!
 //! Twin in virtual time of the tests under load: `sim`, `three_seconds_after_the_load_no_sender_is_limited`.
 

@@ -83,8 +83,8 @@ fn the_last_flag_and_the_file_agree_on_who_wins() {
     assert_eq!(client.ask(&get("/")).text(), "from the flag");
 }
 
-/// Goal: a supervisor that gives port 0 learns where each command listens, from a file that appears when it does. Method: every
-/// command that listens and needs no rights, asked at the address that it wrote.
+/// Goal: a supervisor that gives port 0 learns where each command listens, from a file that appears when it
+/// does. Method: every command that listens and needs no rights, asked at the address that it wrote.
 #[test]
 fn every_command_says_where_it_listens() {
     let upstream = Upstream::saying("served");

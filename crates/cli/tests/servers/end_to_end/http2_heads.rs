@@ -128,7 +128,8 @@ fn trailers_of_http2_frame_nothing() {
     assert!(!upstream.received().contains("17") && !upstream.received().contains(": 44"));
 }
 
-/// Goal: the same behind a body that is longer than what is gathered, so that its request is on its way when the trailers come.
+/// Goal: the same behind a body that is longer than what is gathered, so that its request is on its way when
+/// the trailers come.
 #[test]
 fn trailers_behind_a_long_body_frame_nothing() {
     let (upstream, gateway) = reflecting();

@@ -68,9 +68,9 @@ impl Drop for EndsOnDrop<'_> {
     }
 }
 
-/// Goal: as the module says. Method: a server with room for one request, which is taken; so all are refused, and asked to come back
-/// in a second or two. One client waits, one reloads three times a second, one hammers but has behaved like a
-/// person, and one hammers.
+/// Goal: as the module says. Method: a server with room for one request, which is taken; so all are refused,
+/// and asked to come back in a second or two. One client waits, one reloads three times a second, one hammers
+/// but has behaved like a person, and one hammers.
 #[test]
 #[ignore = "real load: make test-load"]
 fn who_ignores_retry_after_is_refused_connections_for_a_while_and_nobody_else_is_under_load() {

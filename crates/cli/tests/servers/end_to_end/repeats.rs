@@ -84,8 +84,8 @@ fn an_idempotent_request_with_a_body_is_sent_once_more_if_that_is_held_whole() {
     }
 }
 
-/// Goal: a server that is restarted is not met by a storm of repeats. Method: four clients ask without a pause, and it is restarted
-/// each time it has answered 200 more.
+/// Goal: a server that is restarted is not met by a storm of repeats. Method: four clients ask without a
+/// pause, and it is restarted each time it has answered 200 more.
 #[test]
 fn repeats_stay_within_the_budget_when_a_server_restarts() {
     let address = reserve_address();

@@ -48,8 +48,9 @@ fn used_after(client: &mut Client, text: &str) -> Duration {
     since.elapsed()
 }
 
-/// Goal: servers that come one after the other are used at once, though they have been away. It failed with ejections that last their time
-/// also for servers that are away. Method: that time is longer than the test waits.
+/// Goal: servers that come one after the other are used at once, though they have been away. It failed with
+/// ejections that last their time also for servers that are away. Method: that time is longer than the test
+/// waits.
 #[test]
 fn servers_that_come_are_used_at_once() {
     let addresses = [reserve_address(), reserve_address(), reserve_address(), reserve_address()];
@@ -108,8 +109,8 @@ fn the_first_server_that_returns_after_all_were_gone_is_used_at_once() {
     }
 }
 
-/// Goal: a server that is up for 300 ms and down for 300 ms costs no more requests than its first deaths. Method: a client that asks
-/// all the time for 20 flaps; what is lost is what was at the server when it died.
+/// Goal: a server that is up for 300 ms and down for 300 ms costs no more requests than its first deaths.
+/// Method: a client that asks all the time for 20 flaps; what is lost is what was at the server when it died.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_flapping_server_takes_no_traffic_down_with_it_under_load() {
@@ -149,7 +150,8 @@ fn a_flapping_server_takes_no_traffic_down_with_it_under_load() {
     until("the one that stays", USED_WITHIN * 2, || (gateway.get("/").text() == "flapping").then_some(()));
 }
 
-/// Goal: a server that accepts requests and answers none is found by the others' answers, long before a timeout.
+/// Goal: a server that accepts requests and answers none is found by the others' answers, long before a
+/// timeout.
 #[test]
 fn a_server_that_hangs_is_left_out_while_the_others_answer() {
     let latch = Latch::new();

@@ -16,9 +16,10 @@ fn config_file(gateway: &Gateway) -> PathBuf {
     paths.find(|path| path.extension().is_some_and(|extension| extension == "toml")).expect("a configuration")
 }
 
-/// Goal: a sentry whose planner does not run any more does not hold requests back for good. Method: the configuration file
-/// is replaced by a pipe, so a reload blocks the control thread until the pipe is written. The sentry of an
-/// origin that is not known yet lets eight requests in; three times as many must arrive there.
+/// Goal: a sentry whose planner does not run any more does not hold requests back for good. Method: the
+/// configuration file is replaced by a pipe, so a reload blocks the control thread until the pipe is written.
+/// The sentry of an origin that is not known yet lets eight requests in; three times as many must arrive
+/// there.
 #[test]
 fn limits_open_while_the_control_thread_stalls() {
     let latch = Latch::new();

@@ -1,5 +1,6 @@
-//! Goal: the chart is what its users get. Method: `helm lint`, and `helm install` as in docs/kubernetes.md into a real control plane, where its pods run with
-//! the rights of the chart's own service accounts; then it is uninstalled.
+//! Goal: the chart is what its users get. Method: `helm lint`, and `helm install` as in docs/kubernetes.md
+//! into a real control plane, where its pods run with the rights of the chart's own service accounts; then it
+//! is uninstalled.
 
 use crate::kubernetes::BINARY;
 use crate::kubernetes::workload::{Cluster, DEPLOYMENTS, POLICIES, create_origin, ready, tools};

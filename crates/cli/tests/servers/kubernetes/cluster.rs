@@ -1,5 +1,6 @@
-//! Goal: a crowd comes, pods come, requests are served; and gateways serve on without an API server. Method: the released control plane, pods
-//! as real processes, the real binary, with the rights of `deploy/kubernetes` and no others.
+//! Goal: a crowd comes, pods come, requests are served; and gateways serve on without an API server. Method:
+//! the released control plane, pods as real processes, the real binary, with the rights of
+//! `deploy/kubernetes` and no others.
 //!
 //! Twin in virtual time of the tests under load: `sim`,
 //! `a_crowd_of_four_times_is_served_nearly_as_by_one_who_knew_it`.

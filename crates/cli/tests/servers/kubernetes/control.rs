@@ -1,5 +1,5 @@
-//! Goal: one owner of replicas, one leader, one clear event for each fault, and replicas that stay as they are meanwhile. Method: the real
-//! binary against a scripted API server and a scripted gateway.
+//! Goal: one owner of replicas, one leader, one clear event for each fault, and replicas that stay as they
+//! are meanwhile. Method: the real binary against a scripted API server and a scripted gateway.
 
 use crate::kubernetes::scripted_api::{ScriptedApi, gateway_without_pods, scripted_gateway, spec};
 use flashweir_testkit::{Client, Process, Signal, reserve_address, until};

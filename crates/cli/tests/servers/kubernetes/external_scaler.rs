@@ -1,5 +1,5 @@
-//! Goal: KEDA gets the number of replicas that a policy wants. Method: gRPC by curl against the real binary, messages written and read byte
-//! by byte.
+//! Goal: KEDA gets the number of replicas that a policy wants. Method: gRPC by curl against the real binary,
+//! messages written and read byte by byte.
 
 use crate::kubernetes::scripted_api::{ScriptedApi, scripted_gateway, spec};
 use flashweir_testkit::{Curl, CurlOutput, reserve_address, until};

@@ -1,6 +1,6 @@
-//! Goal: a gateway that leads stops to while the API server does not take its Lease, asks ever more seldom, serves on, and leads again in a later term. Method: the real
-//! binary with a key, its Service and its Lease in a scripted API server that refuses, stands still, or gives
-//! the Lease to another.
+//! Goal: a gateway that leads stops to while the API server does not take its Lease, asks ever more seldom,
+//! serves on, and leads again in a later term. Method: the real binary with a key, its Service and its Lease
+//! in a scripted API server that refuses, stands still, or gives the Lease to another.
 
 use crate::kubernetes::BINARY;
 use crate::kubernetes::scripted_api::{ScriptedApi, spec};

@@ -27,7 +27,8 @@ impl MeasuredGateway for Gateway {
     }
 }
 
-/// Goal: however many gateways, they admit what one does. Method: one by itself, then 1, 4 and 16 pods, before the same origin.
+/// Goal: however many gateways, they admit what one does. Method: one by itself, then 1, 4 and 16 pods,
+/// before the same origin.
 #[test]
 #[ignore = "minutes of measurements: make bench-gateways-kubernetes"]
 fn gateways_of_a_service_admit_what_one_does() {

@@ -1,6 +1,6 @@
-//! Goal: gateways that are the pods of a Service share its limit by a Lease and streams of gRPC, and go on without a leader or an API server. Method: the released
-//! control plane, gateways as pods with the rights of `deploy/kubernetes/gateway.yaml` and no others, which
-//! are killed, stopped, stood still and added.
+//! Goal: gateways that are the pods of a Service share its limit by a Lease and streams of gRPC, and go on
+//! without a leader or an API server. Method: the released control plane, gateways as pods with the rights of
+//! `deploy/kubernetes/gateway.yaml` and no others, which are killed, stopped, stood still and added.
 //!
 //! Twin in virtual time of the tests under load: `provisioning`, `many_gateways_admit_what_one_does`.
 

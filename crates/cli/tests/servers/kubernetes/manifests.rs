@@ -53,7 +53,8 @@ fn the_policy_is_accepted_and_names_the_services_of_the_gateways() {
     assert_eq!(service["spec"]["ports"][0]["name"], spec.gateways.admin_port.as_str());
 }
 
-/// Goal: the chart asks for no more rights than the manifests. Method: the rules in its templates, which hold but few expressions.
+/// Goal: the chart asks for no more rights than the manifests. Method: the rules in its templates, which hold
+/// but few expressions.
 #[test]
 fn the_chart_grants_what_the_manifests_grant() {
     for (file, ends) in [("control.yaml", "---"), ("gateway.yaml", "---")] {

@@ -1,5 +1,5 @@
-//! Goal: a gateway's upstreams are a Service's ready pods, from the API server's first answer on and without it. Method: the real binary,
-//! servers on loopback, a scripted API server.
+//! Goal: a gateway's upstreams are a Service's ready pods, from the API server's first answer on and without
+//! it. Method: the real binary, servers on loopback, a scripted API server.
 
 use crate::kubernetes::BINARY;
 use crate::kubernetes::scripted_api::{ScriptedApi, spec};

@@ -61,8 +61,9 @@ fn people_in_sessions_are_answered_beside_a_crawler_with_an_address_for_each_req
     assert!(decision["text"].as_str().is_some_and(|text| text.contains("fair share")), "{decision}");
 }
 
-/// Goal: forwarding fields of peers that are not trusted give a crawler no addresses. Method: it writes another one into each request,
-/// and is refused by the rules for one address: the sentry's, or fairness's where that comes first.
+/// Goal: forwarding fields of peers that are not trusted give a crawler no addresses. Method: it writes
+/// another one into each request, and is refused by the rules for one address: the sentry's, or fairness's
+/// where that comes first.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_crawler_that_forges_forwarding_fields_is_one_address_under_load() {

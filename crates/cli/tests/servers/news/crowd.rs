@@ -120,7 +120,8 @@ fn in_shadow_the_crowd_is_noticed_and_nobody_is_refused_under_load() {
     assert_eq!((refused, metrics.value("flashweir_shadow")), (0.0, 1.0));
 }
 
-/// Goal: a candidate finds a crowd and counts what it would have refused, where the policy in force has no ceiling at all.
+/// Goal: a candidate finds a crowd and counts what it would have refused, where the policy in force has no
+/// ceiling at all.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_candidate_finds_the_crowd_and_no_request_is_refused_for_it_under_load() {

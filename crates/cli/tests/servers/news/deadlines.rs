@@ -72,8 +72,8 @@ fn a_class_gives_a_deadline_and_a_priority_where_the_configuration_says_so() {
     assert_eq!(request.field("priority"), Some("u=1"));
 }
 
-/// Goal: a request that waits for the origin is refused when its caller's time is over, and its client hears of it then. Method: the
-/// sentry lets one request at a time to an origin that does not answer.
+/// Goal: a request that waits for the origin is refused when its caller's time is over, and its client hears
+/// of it then. Method: the sentry lets one request at a time to an origin that does not answer.
 #[test]
 fn a_request_that_waits_is_refused_when_its_time_is_over() {
     let upstream = Upstream::start(|connection| {

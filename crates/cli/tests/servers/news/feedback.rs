@@ -103,9 +103,9 @@ fn what_an_upstream_asks_for_is_obeyed_and_what_makes_no_sense_is_ignored() {
     });
 }
 
-/// Goal: each kind of bad field, and one that a proxy strips, is counted by its kind and logged once, and changes nothing. Method: a gateway
-/// with a key before a server whose field lines are the test's to write; the limit in force is far above what
-/// is sent.
+/// Goal: each kind of bad field, and one that a proxy strips, is counted by its kind and logged once, and
+/// changes nothing. Method: a gateway with a key before a server whose field lines are the test's to write;
+/// the limit in force is far above what is sent.
 #[test]
 fn bad_and_stripped_fields_are_seen_and_change_nothing() {
     let said: &'static Mutex<String> = Box::leak(Box::default());
@@ -166,8 +166,8 @@ fn bad_and_stripped_fields_are_seen_and_change_nothing() {
     assert!(lines("Flashweir-Overload was ignored") >= 1, "{log}");
 }
 
-/// Goal: nodes in front are asked for less, each with its share, and what is beyond a share is refused first. Method: a crowd of which every
-/// address is a node in front that does not listen.
+/// Goal: nodes in front are asked for less, each with its share, and what is beyond a share is refused first.
+/// Method: a crowd of which every address is a node in front that does not listen.
 #[test]
 #[ignore = "real load: make test-load"]
 fn nodes_in_front_are_asked_and_those_that_do_not_listen_are_refused_first_under_load() {
@@ -193,8 +193,8 @@ fn nodes_in_front_are_asked_and_those_that_do_not_listen_are_refused_first_under
     assert!(count(&result, "goodput") > 0, "{summary}");
 }
 
-/// Goal: two gateways in a row serve as much as one: neither refuses for the other. The one in front learns what the one behind it
-/// can do, so that one has little to refuse and hardly ever has to ask.
+/// Goal: two gateways in a row serve as much as one: neither refuses for the other. The one in front learns
+/// what the one behind it can do, so that one has little to refuse and hardly ever has to ask.
 #[test]
 #[ignore = "real load: make test-load"]
 fn two_gateways_in_a_row_do_not_both_throttle_under_load() {

@@ -1,5 +1,6 @@
-//! Goal: what a request says of its class is believed of nodes in front and of no other client. Method: two addresses of loopback, one of
-//! them a node in front, send the same fields; which class the gateway took each for is in `/status`.
+//! Goal: what a request says of its class is believed of nodes in front and of no other client. Method: two
+//! addresses of loopback, one of them a node in front, send the same fields; which class the gateway took
+//! each for is in `/status`.
 
 use std::net::Ipv4Addr;
 

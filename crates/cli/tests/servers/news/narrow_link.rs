@@ -42,10 +42,10 @@ struct Met {
     story: String,
 }
 
-/// Goal: behind a narrow link the crowd is held at what the link carries, and the verdict says that it is the link. Method: a token
-/// bucket between network namespaces. Shares and verdicts are asserted of every run; the rate of the first
-/// run that was carried in time, or of the last. Twin in virtual time: `composition::promises` of
-/// flashweir-sim.
+/// Goal: behind a narrow link the crowd is held at what the link carries, and the verdict says that it is the
+/// link. Method: a token bucket between network namespaces. Shares and verdicts are asserted of every run;
+/// the rate of the first run that was carried in time, or of the last. Twin in virtual time:
+/// `composition::promises` of flashweir-sim.
 #[test]
 #[ignore = "real load: make test-load"]
 fn a_crowd_behind_a_narrow_link_is_held_to_what_the_link_carries_under_load() {

@@ -50,8 +50,8 @@ fn steady_traffic_is_left_alone_under_load() {
     check_invisible(&scene, &result, &seen);
 }
 
-/// Goal: with nothing configured a calm service is left alone too, and its verdict stays. Method: the first seconds, in which the
-/// gateway learns what is usual, do not count for the verdict.
+/// Goal: with nothing configured a calm service is left alone too, and its verdict stays. Method: the first
+/// seconds, in which the gateway learns what is usual, do not count for the verdict.
 #[test]
 #[ignore = "real load: make test-load"]
 fn the_default_composition_leaves_steady_traffic_alone_and_does_not_change_its_mind_under_load() {

@@ -1,9 +1,9 @@
 //! Everything that can go wrong, at random from a seed, around one real gateway.
 //!
-//! Goal: every request that a client has sent whole gets exactly one answer, its own; no server sees a request twice; memory
-//! and open files come back. Method: clients that behave and clients that do not, servers that come and go,
-//! reloads, pauses, crashes, a disk that is full and a clock that jumps. Each seed leaves some of it out, so
-//! that the rest is seen alone.
+//! Goal: every request that a client has sent whole gets exactly one answer, its own; no server sees a
+//! request twice; memory and open files come back. Method: clients that behave and clients that do not,
+//! servers that come and go, reloads, pauses, crashes, a disk that is full and a clock that jumps. Each seed
+//! leaves some of it out, so that the rest is seen alone.
 //!
 //! `make soak SECONDS=1800 SEED=1`; a few seconds of it are part of every test run.
 //!

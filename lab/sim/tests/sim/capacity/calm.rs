@@ -27,7 +27,8 @@ const RESTART: &str = "restart";
 const DEPENDENCY: &str = "dependency";
 /// The same for one URL of two.
 const ONE_SLOW_URL: &str = "one-slow-url";
-/// The origin's processor is another program's for 80 ms in each 180, for seven seconds, with 40 polls in flight.
+/// The origin's processor is another program's for 80 ms in each 180, for seven seconds, with 40 polls in
+/// flight.
 const FLAPPING: &str = "flapping-beside-polls";
 
 #[test]
