@@ -5,14 +5,15 @@ use flashweir_admission::sentry::{Policing, PublishedRule};
 
 /// Watches that no class is refused for ever by a gate that lets others of its group in.
 ///
-/// A class is starved when, since its last admission, at least [`EXPECTED`] of its tries would have got
-/// through at the share of its group: by chance that happens once in e^50. Where tries are queued, arrival
+/// A class is starved when, from its last admission to its last try, at least [`EXPECTED`] of its tries would
+/// have got through at the share of its group: by chance that happens once in e^50. Where tries are queued, arrival
 /// and decision are two moments, and the share is the smaller of two: of the tries that arrived, the part
 /// that got a place (was admitted, or queued and not refused since), and of those decided, the part that was
 /// admitted. A queued try ends no wait: with such, the bound is that of a Poisson number's lower tail.
 #[derive(Debug)]
 pub(super) struct Starvation {
-    /// Each class's group, tries shed since its last admission, and the group's counts back then.
+    /// Each class's group, tries shed since its last admission, and the group's counts back then and at its
+    /// last try.
     classes: Vec<Watched>,
     groups: Vec<Decided>,
 }
@@ -32,6 +33,7 @@ struct Watched {
     shed: u64,
     held: u64,
     then: Decided,
+    last: Decided,
 }
 
 impl Decided {
@@ -96,9 +98,10 @@ impl Starvation {
         group.admitted += u64::from(admitted);
         group.shed += u64::from(!admitted);
         if admitted {
-            *watched = Watched { group: watched.group, shed: 0, held: 0, then: *group };
+            *watched = Watched { group: watched.group, shed: 0, held: 0, then: *group, last: *group };
         } else {
             watched.shed += 1;
+            watched.last = *group;
         }
     }
 
@@ -112,11 +115,12 @@ impl Starvation {
         group.offered += 1;
         group.placed += 1;
         watched.held += 1;
+        watched.last = *group;
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
-        for (class, Watched { group, shed, held, then }) in self.classes.iter().enumerate() {
-            let share = self.groups[*group].share_since(then);
+        for (class, Watched { shed, held, then, last, .. }) in self.classes.iter().enumerate() {
+            let share = last.share_since(then);
             let expected = (shed + held) as f64 * share;
             let placed = *held as f64;
             let chance = if placed > 0.0 { placed * libm::log(placed / expected) } else { 0.0 };
@@ -161,6 +165,16 @@ mod tests {
         assert!(starvation.check().unwrap_err().starts_with("class 0 had 560 tries shed in a row, 0 "));
         starvation.decided(0, false, true);
         assert_eq!(starvation.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_class_that_tries_no_more_is_not_starved() {
+        let mut starvation = Starvation::new([0, 0].into_iter());
+        (0..200).for_each(|_| starvation.decided(0, false, false));
+        (0..2_000).for_each(|_| starvation.decided(1, false, true));
+        assert_eq!(starvation.check(), Ok(()));
+        (0..60).for_each(|_| starvation.decided(0, false, false));
+        assert!(starvation.check().is_err());
     }
 
     #[test]
