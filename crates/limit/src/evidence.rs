@@ -64,9 +64,11 @@ pub(crate) struct Class {
     pub(crate) calm: f64,
     /// Steps of stretch by which the base has been moved.
     moved_steps: isize,
-    /// Completions of late, and how many were expected of an origin that is not busy.
+    /// Completions of late, how many were expected of an origin that is not busy, and those of the completed
+    /// alone: Σ Λ(t).
     pub(crate) lately: f64,
     expected_lately: f64,
+    took: f64,
     /// Completions and requests in flight, faded: part of this class in the mix.
     pub(crate) share: f64,
 }
@@ -108,6 +110,8 @@ pub struct Evidence {
 pub(crate) struct Guard {
     /// The origin is not busy: every base may go on learning.
     pub(crate) is_idle: bool,
+    /// No request waits: those in flight are all that there are.
+    pub(crate) has_room: bool,
     /// Stretch believed in, for bases that have hardly begun, bins.
     pub(crate) shift: usize,
 }
@@ -178,6 +182,7 @@ impl Class {
             moved_steps: 0,
             lately: 0.0,
             expected_lately: 0.0,
+            took: 0.0,
             share: 0.0,
         }
     }
@@ -213,6 +218,21 @@ impl Class {
     /// Returns true if completions come about as soon as from an origin that is not busy.
     pub(crate) fn is_usual(&self, much: f64) -> bool {
         self.lately > 2.0 && self.expected_lately < much * self.lately + 1.5
+    }
+
+    /// Σ Λ(t) of the completed of this tick.
+    fn took_now(&self) -> f64 {
+        let done = self.ages.iter().filter(|age| age.completed > 0);
+        done.map(|age| age.completed as f64 * f64::from(self.base.hazard(age.bin, CENTRE))).sum()
+    }
+
+    /// Returns true if requests in flight are late and those that complete take their usual times.
+    fn is_overtaken(&self, much: f64) -> bool {
+        let at = self.centre().saturating_sub(LATE_STEPS);
+        let mut present = self.ages.iter().filter(|age| age.in_flight > 0);
+        self.lately > 2.0
+            && self.took < much * self.lately
+            && present.any(|age| is_late(self.base.hazard(age.bin, at)))
     }
 
     /// Begins a tick: requests in flight become those before.
@@ -333,11 +353,14 @@ impl Evidence {
         let class = &mut self.classes[at];
         class.in_flight = class.ages.iter().map(|age| age.in_flight).sum::<i64>() as f32;
         let completed = class.completed() as f32;
-        // The first completions of the first class are taken as they come, at about one number in flight;
-        // those of later classes are divided by the stretch believed in.
+        // The first completions of the first class are taken as they come, at about one number in flight, or
+        // while they take as long as those before; those of later classes are divided by the stretch believed
+        // in.
         let is_first = self.learned < few || near > 0.5 * self.learned;
         let shift = if self.learned < first { 0 } else { guard.shift };
-        let is_new = class.base.weight < few || class.base.weight < first && (is_first || shift > 0);
+        let is_new = class.base.weight < few
+            || class.base.weight < first
+                && (is_first || shift > 0 || guard.has_room && class.is_overtaken(self.numbers.much));
         let learns = is_new || guard.is_idle;
         if learns && class.holds_place() || class.is_long && is_new {
             class.base.learn(&class.ages, if is_new { shift } else { 0 }, memory);
@@ -364,6 +387,7 @@ impl Evidence {
         if class.base.weight >= few {
             let part = libm::exp(-f64::from(completed) / first);
             class.lately = class.lately * part + f64::from(completed);
+            class.took = class.took * part + class.took_now();
             class.expected_lately = class.expected_lately * part + f64::from(tick.expected[CENTRE]);
             class.count_recent(tick.expected[class.centre()]);
         }
@@ -386,6 +410,11 @@ impl Evidence {
     /// Returns true if any base is known.
     pub(crate) fn is_informed(&self) -> bool {
         self.classes.iter().any(|class| class.base.weight >= self.numbers.enough)
+    }
+
+    /// Completions of the last tick, those of long and prompt classes left out.
+    pub(crate) fn completed(&self) -> f64 {
+        self.classes.iter().filter(|class| class.holds_place()).map(Class::completed).sum()
     }
 
     /// Completions that bases were learned from.
@@ -440,7 +469,7 @@ impl Evidence {
         for class in self.classes.iter_mut().filter(|class| !class.is_prompt) {
             class.base.shift((steps - class.moved_steps) * BINS_A_STEP);
             class.moved_steps = steps;
-            (class.lately, class.expected_lately) = (0.0, 0.0);
+            (class.lately, class.expected_lately, class.took) = (0.0, 0.0, 0.0);
         }
         self.forget(&Counts::ZERO);
         self.is_mix_new = true;

@@ -11,6 +11,7 @@ use crate::numbers::Numbers;
 use crate::policy::{Policy, round};
 use crate::posterior::Posterior;
 use crate::prompt::Prompt;
+use crate::silence::{BLIND_TARGETS, Silence};
 
 /// The largest limit.
 pub const LIMIT_MAX: u32 = 65_536;
@@ -85,6 +86,7 @@ pub struct Learner {
     posterior: Posterior,
     policy: Policy,
     prompt: Prompt,
+    silence: Silence,
     learned: Learned,
     /// Completions expected at or near the limit since it moved.
     exposure: f64,
@@ -115,6 +117,10 @@ pub struct Learner {
     calm_s: f64,
     /// Steps of stretch by which bases have been moved.
     moved_steps: isize,
+    /// Completions since the last decision, and those while a crowd and the evidence have said that the origin
+    /// is short of something.
+    ended: f64,
+    short_shown: f64,
     /// The origin was found short of something in this crowd.
     is_limited: bool,
     /// At present numbers in flight it is as likely short as not.
@@ -130,6 +136,7 @@ impl Learner {
             posterior: Posterior::new(numbers),
             policy: Policy::new(numbers),
             prompt: Prompt::default(),
+            silence: Silence::default(),
             learned: Learned {
                 limit: numbers.start as u32,
                 long_limit: None,
@@ -157,6 +164,8 @@ impl Learner {
             offered_rps_usual: 0.0,
             calm_s: 0.0,
             moved_steps: 0,
+            ended: 0.0,
+            short_shown: 0.0,
             is_limited: false,
             is_short: false,
         }
@@ -219,13 +228,15 @@ impl Learner {
         let (bound_s, scale) = (k.target_share * tick.target_s, self.posterior.scale().min(1.0));
         let is_long_new = self.since_s >= REFRESH_S && self.evidence.find_long(bound_s, scale, is_busy);
         let is_regrouped = is_prompt_new || is_long_new;
-        self.learned.long_after_s = match self.evidence.is_informed() {
+        let counts = (tick.in_flight, self.evidence.completed(), tick.long);
+        let is_silent = self.silence.take(counts, tick.span_s, tick.target_s);
+        self.learned.long_after_s = match self.evidence.is_informed() && !is_silent {
             true => self.evidence.has_short(bound_s, scale).then_some(tick.target_s / scale),
             false => Some(BLIND_TARGETS * tick.target_s),
         };
         // In calm any number; in a crowd about as many as there were before it.
         let is_held_up = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
-        let is_crowd = self.evidence.is_informed() && (is_busy || is_held_up && !self.learned.is_calm);
+        let is_crowd = self.evidence.is_informed() && !self.learned.is_calm && (is_busy || is_held_up);
         let prompt_max = self.prompt.limit();
         if !is_crowd && !tick.is_waiting && prompt_max.is_none() {
             let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
@@ -240,6 +251,10 @@ impl Learner {
         let long_most = (long_most + 0.5) as u32;
         self.learned.long_limit =
             prompt_max.map(|prompt| prompt + long_most).or(is_crowd.then_some(long_most));
+        if is_silent {
+            let released_max = self.silence.long_max(self.learned.limit);
+            self.learned.long_limit = self.learned.long_limit.map(|limit| limit.max(released_max));
+        }
         // Late requests must not take the places of prompt ones.
         self.learned.long_after_s = self.learned.long_after_s.filter(|_| prompt_max.is_none());
         // Where the limit binds and nothing shows that it should, soon.
@@ -275,7 +290,8 @@ impl Learner {
             && log.abs() <= STEP
             && self.evidence.is_usual()
             && self.evidence.aged_at <= calm_max().max(IDLE_MIN);
-        Guard { is_idle, shift: (log.max(0.0) * BINS_AN_OCTAVE / core::f64::consts::LN_2 + 0.5) as usize }
+        let shift = (log.max(0.0) * BINS_AN_OCTAVE / core::f64::consts::LN_2 + 0.5) as usize;
+        Guard { is_idle, has_room: !tick.is_waiting, shift }
     }
 
     /// Moves bases where the stretch comes near the end of the grid: beyond it ages would speak for any
@@ -313,6 +329,7 @@ impl Learner {
         self.refused = self.refused * libm::exp(-tick.span_s) + tick.refused;
         self.failed += tick.failed;
         self.completed += ended;
+        self.ended += ended;
         self.ceiling =
             (self.ceiling * (1.0 + 0.01 * ended / f64::from(self.learned.limit))).min(f64::from(LIMIT_MAX));
     }
@@ -343,7 +360,13 @@ impl Learner {
         // was none.
         let is_over = self.refused < 0.1 && self.waiting_s <= 0.0 && !is_short
             || wanted.best > limit && wanted.is_better && self.is_slow_by_itself(shortage);
-        self.is_limited = !is_over && (self.is_limited || is_crowd && (is_short || !wanted.is_better));
+        // While few are known: requests that began together are late together, until they end.
+        let is_short_now = is_crowd && (is_short || !wanted.is_better);
+        self.short_shown = if is_short_now { self.short_shown + self.ended } else { 0.0 };
+        self.ended = 0.0;
+        let is_found = is_short_now
+            && (self.evidence.learned() > COLD_COMPLETIONS || self.short_shown >= FOUND * f64::from(limit));
+        self.is_limited = !is_over && (self.is_limited || is_found);
         self.is_short = is_short;
         self.learned.wants_more = !self.is_limited && wanted.best > limit && wanted.is_better;
         self.judge_target(servers, wanted.best >= limit);
@@ -409,6 +432,9 @@ const COLD_COMPLETIONS: f64 = 64.0;
 /// Completions over those expected, since the limit last moved, from which on it may rise: less is a stretch,
 /// or the chance of a small count.
 const SHOWN_SHARE: f64 = 0.85;
+/// Part of a turnover of completions at which the evidence says at a cold start that the origin is short, from
+/// which on it is found to be.
+const FOUND: f64 = 0.25;
 /// Steps of stretch from which on bases are moved, and by how many: five of the grid's six octaves, and four.
 const FAR_STEPS: f64 = 20.0;
 const MOVE_STEPS: isize = 16;
@@ -422,9 +448,6 @@ const DEMAND_MAX: f64 = 2.0;
 const DEMAND_S: f64 = 2.0;
 /// Time constant of the mix of classes, which changes slowly, seconds.
 const MIX_S: f64 = 1.0;
-/// Age, in targets, from which on a request does not keep others out although none has come back; a lower one
-/// may be the service's usual time.
-const BLIND_TARGETS: f64 = 4.0;
 /// The posterior is renewed this often while little is new, seconds.
 const REFRESH_S: f64 = 0.1;
 /// The same while no request waits, or the origin was found short of something; a change of the origin renews

@@ -23,6 +23,8 @@
 //!    standard deviations.
 //! 5. *Prompt classes*, whose requests complete as soon as usual while those of others take four times as long and fill the limit, hold no place either:
 //!    what slows the others is nothing that they need.
+//! 6. *Silence.* Where requests hold all places and none completes for longer than chance explains, those that are four targets old give their places
+//!    to as many others, once.
 //!
 //! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 160 kB. Cost of a tick in
 //! which every class completes something: 0.06 ms with one class, 0.07 with 8, 0.11 with 64 (profile of
@@ -43,6 +45,7 @@ mod numbers;
 mod policy;
 mod posterior;
 mod prompt;
+mod silence;
 
 pub use evidence::{CLASSES_MAX, Evidence, Row};
 pub use grid::{TIME_BINS, bin_middle_s, time_bin, time_bin_nanos};

@@ -42,13 +42,44 @@ fn services_in_calm_are_not_refused() {
     }
 }
 
+/// Goal: polls on the URL of the pages keep no page out, either. Method: cold starts whose first places went
+/// to polls before the times of pages were known; by the rule before it up to 1,509 of 1,591 pages were
+/// refused.
+#[test]
+fn pages_on_the_url_of_polls_are_served_from_the_start() {
+    let names = ["polls-20s", "polls-20s-pages-to-150", "2/s-of-6s", "2/s-of-3s"];
+    for row in ROWS.iter().filter(|row| names.contains(&row.name)) {
+        for seed in [39, 51, 66] {
+            let totals = row.run(Names::OneUrl, None, seed).totals();
+            assert_eq!(totals.shed_total(), 0, "{} seed {seed}: {totals:?}", row.name);
+        }
+    }
+}
+
+/// Goal: requests that keep all places while none completes give them back. Method: by the rule before it 1,331 to
+/// 1,545 pages were refused on the URL of the polls, and in one start of 24 on a URL of their own.
 #[test]
 fn pages_behind_polls_of_a_cold_start_are_served_after_seconds() {
     let row = ROWS.iter().find(|row| row.name == ALL_AT_ONCE).expect("a row of the table");
-    for seed in SEEDS {
-        let run = row.run(Names::Known, None, seed);
+    for (names, seed) in
+        [Names::Known, Names::OneUrl].into_iter().flat_map(|n| SEEDS.chain([34]).map(move |s| (n, s)))
+    {
+        let run = row.run(names, None, seed);
         let pages = &run.classes[0].totals;
-        assert!(10 * pages.shed_total() < pages.offered, "seed {seed}: {pages:?}");
+        assert!(10 * pages.shed_total() < pages.offered, "{names:?} seed {seed}: {pages:?}");
+    }
+}
+
+/// Goal: requests that began together, and so are late together, do not pass for an origin that is short.
+/// Method: cold starts in which they did; the rule before it refused 72 to 98, 1,046 and 197 to 211 of them.
+#[test]
+fn requests_that_began_together_do_not_lock_a_cold_start_out() {
+    let starts =
+        [("all-5s", 205, 20), ("all-5s", 206, 20), ("all-800ms-20-to-60", 239, 20), ("warm-up", 205, 60)];
+    for (name, seed, refused_max) in starts {
+        let row = ROWS.iter().find(|row| row.name == name).expect("a row of the table");
+        let totals = row.run(Names::Known, None, seed).totals();
+        assert!(totals.shed_total() <= refused_max, "{name} seed {seed}: {totals:?}");
     }
 }
 

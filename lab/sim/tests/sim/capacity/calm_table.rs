@@ -72,7 +72,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("all-800ms-20-to-60", &[slow(0.8, &[(20.0, 0.0), (60.0, 20.0)])]),
     row("all-2s", &[slow(2.0, &[(10.0, 0.0)])]),
     row("all-5s", &[slow(5.0, &[(3.0, 0.0)])]),
-    // In the run of 25 s, 954 of 991 were refused.
+    // Caches and pools of the origin are cold, too.
     row("warm-up", &[Kind { wait_s: 0.01, rates: &[(40.0, 0.0)], warm_up: Some((0.0, 40, 1.99)) }]),
     // A deployment: the gateway knows the service, and the origin is cold again. The real gateway refused 945
     // of 1,574 in 40 s.
