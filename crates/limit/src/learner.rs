@@ -16,7 +16,7 @@ use crate::silence::{BLIND_TARGETS, Silence};
 /// The largest limit.
 pub const LIMIT_MAX: u32 = 65_536;
 
-/// Measurements of one tick, in which requests of long classes count in `rows` only.
+/// Measurements of one tick, in which exempt requests count in `rows` only.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick<'a> {
     /// Length, seconds.
@@ -25,8 +25,8 @@ pub struct Tick<'a> {
     pub target_s: f64,
     /// Requests in flight as a request sees them: ∫ n² dt / ∫ n dt.
     pub in_flight: f64,
-    /// Requests in flight that hold no place, at the end of the tick.
-    pub long: u32,
+    /// Exempt requests in flight, at the end of the tick.
+    pub exempt: u32,
     /// Completions, departures and ages by class and time, each pair once.
     pub rows: &'a [Row],
     /// A request was in the queue.
@@ -57,13 +57,13 @@ pub enum Move {
 /// Results of a tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learned {
-    /// Requests in flight at most, those of long classes not counted.
+    /// Requests in flight at most, exempt ones not counted.
     pub limit: u32,
-    /// Requests of long and prompt classes in flight at most; `None` while the origin is not busy.
-    pub long_limit: Option<u32>,
-    /// Time in flight above which a request of any class is long, seconds: others come back much sooner, or
+    /// Exempt requests in flight at most; `None` while the origin is not busy.
+    pub exempt_limit: Option<u32>,
+    /// Time in flight above which a request of any class is exempt, seconds: others come back much sooner, or
     /// none ever has.
-    pub long_after_s: Option<f64>,
+    pub exempt_after_s: Option<f64>,
     /// Servers of the origin, once known to a factor of 1.65.
     pub servers: Option<f64>,
     /// Times at present over those of the base.
@@ -108,7 +108,7 @@ pub struct Learner {
     /// Above this the origin refuses, as far as known.
     ceiling: f64,
     /// Long requests in flight in calm, on average.
-    long_usual: f64,
+    exempt_usual: f64,
     was_known: bool,
     /// Requests offered a second: of late, and on average in calm.
     offered_rps: f64,
@@ -117,8 +117,8 @@ pub struct Learner {
     calm_s: f64,
     /// Steps of stretch by which bases have been moved.
     moved_steps: isize,
-    /// Completions since the last decision, and those while a crowd and the evidence have said that the origin
-    /// is short of something.
+    /// Completions since the last decision, and those while a crowd and the evidence have said that the
+    /// origin is short of something.
     ended: f64,
     short_shown: f64,
     /// The origin was found short of something in this crowd.
@@ -139,8 +139,8 @@ impl Learner {
             silence: Silence::default(),
             learned: Learned {
                 limit: numbers.start as u32,
-                long_limit: None,
-                long_after_s: None,
+                exempt_limit: None,
+                exempt_after_s: None,
                 servers: None,
                 stretch: 1.0,
                 is_calm: false,
@@ -158,7 +158,7 @@ impl Learner {
             failed: 0.0,
             completed: 0.0,
             ceiling: f64::from(LIMIT_MAX),
-            long_usual: 0.0,
+            exempt_usual: 0.0,
             was_known: false,
             offered_rps: 0.0,
             offered_rps_usual: 0.0,
@@ -196,15 +196,15 @@ impl Learner {
         &self.posterior
     }
 
-    /// Classes whose requests hold no place: long ones, and prompt ones.
-    pub fn long_classes(&self) -> impl Iterator<Item = u32> + '_ {
+    /// Classes whose requests are exempt: long ones, and prompt ones.
+    pub fn exempt_classes(&self) -> impl Iterator<Item = u32> + '_ {
         self.evidence.classes.iter().filter(|class| !class.holds_place()).map(|class| class.id)
     }
 
-    /// Returns true if requests of a class hold no place.
+    /// Returns true if requests of a class are exempt.
     #[must_use]
-    pub fn is_long(&self, class: u32) -> bool {
-        self.long_classes().any(|id| id == class)
+    pub fn is_exempt(&self, class: u32) -> bool {
+        self.exempt_classes().any(|id| id == class)
     }
 
     /// Takes a tick and decides. O(rows · stretches), and O(origins · levels · stretches) where enough is
@@ -228,9 +228,9 @@ impl Learner {
         let (bound_s, scale) = (k.target_share * tick.target_s, self.posterior.scale().min(1.0));
         let is_long_new = self.since_s >= REFRESH_S && self.evidence.find_long(bound_s, scale, is_busy);
         let is_regrouped = is_prompt_new || is_long_new;
-        let counts = (tick.in_flight, self.evidence.completed(), tick.long);
+        let counts = (tick.in_flight, self.evidence.completed(), tick.exempt);
         let is_silent = self.silence.take(counts, tick.span_s, tick.target_s);
-        self.learned.long_after_s = match self.evidence.is_informed() && !is_silent {
+        self.learned.exempt_after_s = match self.evidence.is_informed() && !is_silent {
             true => self.evidence.has_short(bound_s, scale).then_some(tick.target_s / scale),
             false => Some(BLIND_TARGETS * tick.target_s),
         };
@@ -240,23 +240,23 @@ impl Learner {
         let prompt_max = self.prompt.limit();
         if !is_crowd && !tick.is_waiting && prompt_max.is_none() {
             let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
-            self.long_usual += (f64::from(tick.long) - self.long_usual) * part;
+            self.exempt_usual += (f64::from(tick.exempt) - self.exempt_usual) * part;
             // The mean of all calm so far, until that is as long.
             self.calm_s = (self.calm_s + tick.span_s).min(LATELY_S);
             let part = tick.span_s / self.calm_s.max(1e-3);
             self.offered_rps_usual += (tick.offered / tick.span_s.max(1e-3) - self.offered_rps_usual) * part;
         }
-        // The number of long requests in calm, and two standard deviations of such a number.
-        let long_most = self.long_usual + 2.0 * libm::sqrt(self.long_usual);
-        let long_most = (long_most + 0.5) as u32;
-        self.learned.long_limit =
-            prompt_max.map(|prompt| prompt + long_most).or(is_crowd.then_some(long_most));
+        // The number of exempt requests in calm, and two standard deviations of such a number.
+        let exempt_most = self.exempt_usual + 2.0 * libm::sqrt(self.exempt_usual);
+        let exempt_most = (exempt_most + 0.5) as u32;
+        self.learned.exempt_limit =
+            prompt_max.map(|prompt| prompt + exempt_most).or(is_crowd.then_some(exempt_most));
         if is_silent {
-            let released_max = self.silence.long_max(self.learned.limit);
-            self.learned.long_limit = self.learned.long_limit.map(|limit| limit.max(released_max));
+            let released_max = self.silence.exempt_max(self.learned.limit);
+            self.learned.exempt_limit = self.learned.exempt_limit.map(|limit| limit.max(released_max));
         }
         // Late requests must not take the places of prompt ones.
-        self.learned.long_after_s = self.learned.long_after_s.filter(|_| prompt_max.is_none());
+        self.learned.exempt_after_s = self.learned.exempt_after_s.filter(|_| prompt_max.is_none());
         // Where the limit binds and nothing shows that it should, soon.
         let is_bound = self.waiting_s > 0.0 || self.refused > 0.1;
         let refresh_s = if is_bound && !self.is_limited { REFRESH_S } else { SLOW_REFRESH_S };
@@ -432,8 +432,8 @@ const COLD_COMPLETIONS: f64 = 64.0;
 /// Completions over those expected, since the limit last moved, from which on it may rise: less is a stretch,
 /// or the chance of a small count.
 const SHOWN_SHARE: f64 = 0.85;
-/// Part of a turnover of completions at which the evidence says at a cold start that the origin is short, from
-/// which on it is found to be.
+/// Part of a turnover of completions at which the evidence says at a cold start that the origin is short,
+/// from which on it is found to be.
 const FOUND: f64 = 0.25;
 /// Steps of stretch from which on bases are moved, and by how many: five of the grid's six octaves, and four.
 const FAR_STEPS: f64 = 20.0;
@@ -458,7 +458,7 @@ const IDLE_SHARE: f64 = 0.75;
 const IDLE_QUANTILE: f64 = 0.2;
 /// One request alone is never slowed by others.
 const IDLE_MIN: f64 = 1.1;
-/// Time over which long requests in flight and demand are averaged in calm, seconds.
+/// Time over which exempt requests in flight and demand are averaged in calm, seconds.
 const LATELY_S: f64 = 20.0;
 /// Failures over completions that make the limit fall. Some requests always fail.
 const FAILED_MAX: f64 = 0.25;

@@ -13,25 +13,28 @@
 //! | f(n; c, κ) | (1 + (n/c)⁸)^⅛ · (1 + κ (n − 1)), the stretch by n in flight |
 //! | σ | scale: s = σ f(n; c, κ); below 1 where the base was measured under load |
 //!
-//! 1. *Evidence.* D is Poisson around E(s) for any distribution of times; what is still in flight counts with its age. No window, no
-//!    settling, no quantile. D and E go to the number in flight under which the requests have aged.
-//! 2. *Posterior* over (c, κ, σ): Σ over n of D ln E(σ f) − E(σ f), tempered by a model error. Cumulative sums find changes of the origin. Where all
-//!    times change by more than 2⁵, bases are moved by 2⁴: an origin whose dependency, cache or compiler makes each request slow is not short of servers.
-//! 3. *Policy.* The limit worth most in work done in time. It rises by what was shown (completions near the limit, never time), and falls only
-//!    while the origin is more likely short of something than not.
-//! 4. *Long classes*, whose requests take longer than the target even alone while others do not, hold no place; in a crowd as many as in calm and two
-//!    standard deviations.
-//! 5. *Prompt classes*, whose requests complete as soon as usual while those of others take four times as long and fill the limit, hold no place either:
-//!    what slows the others is nothing that they need.
-//! 6. *Silence.* Where requests hold all places and none completes for longer than chance explains, those that are four targets old give their places
-//!    to as many others, once.
+//! 1. *Evidence.* D is Poisson around E(s) for any distribution of times; what is still in flight counts with
+//!    its age. No window, no settling, no quantile. D and E go to the number in flight under which the
+//!    requests have aged.
+//! 2. *Posterior* over (c, κ, σ): Σ over n of D ln E(σ f) − E(σ f), tempered by a model error. Cumulative
+//!    sums find changes of the origin. Where all times change by more than 2⁵, bases are moved by 2⁴: an
+//!    origin whose dependency, cache or compiler makes each request slow is not short of servers.
+//! 3. *Policy.* The limit worth most in work done in time. It rises by what was shown (completions near the
+//!    limit, never time), and falls only while the origin is more likely short of something than not.
+//! 4. *Exempt* requests hold no place among those that the limit is for. *Long classes*, whose requests take
+//!    longer than the target even alone while others do not, are exempt; in a crowd as many as in calm and
+//!    two standard deviations.
+//! 5. *Prompt classes*, whose requests complete as soon as usual while those of others take four times as
+//!    long and fill the limit, are exempt, too: what slows the others is nothing that they need.
+//! 6. *Silence.* Where requests hold all places and none completes for longer than chance explains, those
+//!    that are four targets old give their places to as many others, once.
 //!
 //! Cold start: eight in flight. Memory: about 4 kB for each class, at most 65, and 160 kB. Cost of a tick in
 //! which every class completes something: 0.06 ms with one class, 0.07 with 8, 0.11 with 64 (profile of
 //! tests, busy machine; the ignored test `cost` prints it).
 //!
 //! *State: experimental.* The sentry of `flashweir-admission` uses the evidence: it keeps its own limit up
-//! while nothing is short, and takes long classes from here. As the only rule this one finds single slow
+//! while nothing is short, and takes exempt classes from here. As the only rule this one finds single slow
 //! servers at a cold start later; with one request in flight nothing shows that servers were added.
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;

@@ -32,9 +32,11 @@ pub struct Limiter {
     /// In flight by class and start.
     present: BTreeMap<(u32, Duration), u32>,
     ended: Vec<Row>,
-    /// In flight, those of long classes not counted; and these.
+    /// In flight, exempt ones not counted; and these.
     short: u32,
-    long: u32,
+    exempt: u32,
+    /// Requests of any class that began no later are exempt.
+    released: Option<Duration>,
     /// Since the last plan.
     offered: u32,
     refused: u32,
@@ -68,7 +70,8 @@ impl Limiter {
             present: BTreeMap::new(),
             ended: Vec::new(),
             short: 0,
-            long: 0,
+            exempt: 0,
+            released: None,
             offered: 0,
             refused: 0,
             failed: 0,
@@ -87,10 +90,11 @@ impl Limiter {
         self.advance(now);
         self.offered += 1;
         let learned = self.learner.learned();
-        let is_long = self.learner.is_long(class);
-        let is_full = match is_long {
+        let is_exempt = self.is_exempt(class, now);
+        let is_full = match is_exempt {
             true => {
-                self.in_flight() >= LIMIT_MAX || learned.long_limit.is_some_and(|limit| self.long >= limit)
+                self.in_flight() >= LIMIT_MAX
+                    || learned.exempt_limit.is_some_and(|limit| self.exempt >= limit)
             }
             false => self.short >= learned.limit,
         };
@@ -99,15 +103,15 @@ impl Limiter {
             return Err(LimitReached);
         }
         *self.present.entry((class, now)).or_default() += 1;
-        if is_long {
-            self.long += 1
+        if is_exempt {
+            self.exempt += 1
         } else {
             self.short += 1
         }
         Ok(Permit { class, started: now })
     }
 
-    /// Learns from what happened since the last call, and sets the limit. O(requests in flight).
+    /// Learns from what happened since the last call, and sets the limit. O(requests in flight · log).
     pub fn plan(&mut self, now: Duration) -> Learned {
         self.advance(now);
         let mut rows = core::mem::take(&mut self.ended);
@@ -124,7 +128,7 @@ impl Limiter {
             span_s: now.saturating_sub(self.planned_at).as_secs_f64(),
             target_s: self.target.as_secs_f64(),
             in_flight: if self.request_s > 0.0 { self.squares_s / self.request_s } else { 0.0 },
-            long: self.long,
+            exempt: self.exempt,
             rows: &rows,
             is_waiting: self.refused > 0,
             offered: self.offered.into(),
@@ -134,19 +138,45 @@ impl Limiter {
         self.planned_at = now;
         (self.offered, self.refused, self.failed) = (0, 0, 0);
         (self.request_s, self.squares_s) = (0.0, 0.0);
-        let is_long = |&(&(class, _), _): &(&(u32, Duration), &u32)| self.learner.is_long(class);
-        self.long = self.present.iter().filter(is_long).map(|(_, count)| count).sum();
-        self.short = self.present.values().sum::<u32>() - self.long;
+        self.release(now, &learned);
         learned
+    }
+
+    /// Counts exempt requests: those of exempt classes, and of others those in flight for as long as the plan
+    /// says, the oldest first, up to the number that may be exempt.
+    fn release(&mut self, now: Duration, learned: &Learned) {
+        let all: u32 = self.present.values().sum();
+        let after = learned.exempt_after_s.map_or(Duration::MAX, Duration::from_secs_f64);
+        let (mut exempt, mut old) = (0, Vec::new());
+        for (&(class, started), &count) in &self.present {
+            if self.is_exempt(class, started) {
+                exempt += count;
+            } else if now.saturating_sub(started) > after {
+                old.push((started, count));
+            }
+        }
+        old.sort_unstable();
+        for (started, count) in old {
+            if exempt + count > learned.exempt_limit.unwrap_or(LIMIT_MAX) {
+                break;
+            }
+            exempt += count;
+            self.released = Some(started);
+        }
+        (self.exempt, self.short) = (exempt, all - exempt);
+    }
+
+    fn is_exempt(&self, class: u32, started: Duration) -> bool {
+        self.learner.is_exempt(class) || self.released.is_some_and(|released| started <= released)
     }
 
     /// Requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> u32 {
-        self.short + self.long
+        self.short + self.exempt
     }
 
-    /// Requests in flight at most, those of long classes not counted.
+    /// Requests in flight at most, exempt ones not counted.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.learner.learned().limit
@@ -175,8 +205,8 @@ impl Limiter {
                 self.present.remove(&key);
             }
         }
-        let is_long = self.learner.is_long(permit.class);
-        let count = if is_long { &mut self.long } else { &mut self.short };
+        let is_exempt = self.is_exempt(permit.class, permit.started);
+        let count = if is_exempt { &mut self.exempt } else { &mut self.short };
         *count = count.saturating_sub(1);
         let bin = time_bin(now.saturating_sub(permit.started).as_secs_f64()) as u8;
         let (completed, left) = (u32::from(is_completed), u32::from(!is_completed));
@@ -208,3 +238,23 @@ impl Permit {
 
 /// Ends of requests that are remembered between two plans, at most.
 const ENDED_MAX: usize = 16_384;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_never_come_back_give_their_places_to_others() {
+        let at = Duration::from_millis;
+        let mut limiter = Limiter::new(at(1_000));
+        let mut polls: Vec<Permit> = (0..8).filter_map(|_| limiter.try_acquire(0, at(0)).ok()).collect();
+        assert!(limiter.try_acquire(0, at(1)).is_err());
+        (1..=250).for_each(|tick| _ = limiter.plan(at(20 * tick)));
+        assert_eq!((polls.len(), limiter.in_flight()), (8, 8));
+        let page = limiter.try_acquire(0, at(5_001)).expect("polls are four targets old");
+        page.complete(&mut limiter, at(5_011));
+        polls.drain(..).for_each(|poll| poll.complete(&mut limiter, at(5_020)));
+        limiter.plan(at(5_040));
+        assert_eq!((limiter.in_flight(), limiter.short, limiter.exempt), (0, 0, 0));
+    }
+}

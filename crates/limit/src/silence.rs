@@ -15,16 +15,16 @@ pub(crate) struct Silence {
     silent_s: f64,
     /// The same at completions, on average.
     gap_s: f64,
-    /// Requests in flight that held no place before the last silence.
-    long_before: u32,
+    /// Exempt requests in flight before the last silence.
+    exempt_before: u32,
 }
 
 impl Silence {
     /// Takes a tick of `span_s` with requests in flight that hold places, completions of such ones, and
-    /// `long` requests that hold none. Returns true in a silence.
+    /// `exempt` ones. Returns true in a silence.
     pub(crate) fn take(
         &mut self,
-        (in_flight, completed, long): (f64, f64, u32),
+        (in_flight, completed, exempt): (f64, f64, u32),
         span_s: f64,
         target_s: f64,
     ) -> bool {
@@ -40,14 +40,14 @@ impl Silence {
         }
         let is_silent = self.silent_s > f64::max(BLIND_TARGETS * target_s, GAPS_MAX * self.gap_s);
         if !is_silent {
-            self.long_before = long;
+            self.exempt_before = exempt;
         }
         is_silent
     }
 
-    /// Requests that may hold no place in a silence: as many more as places.
-    pub(crate) fn long_max(&self, limit: u32) -> u32 {
-        self.long_before.saturating_add(limit)
+    /// Requests that may be exempt in a silence: as many more as places.
+    pub(crate) fn exempt_max(&self, limit: u32) -> u32 {
+        self.exempt_before.saturating_add(limit)
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
         let after_s = silent_after_s(&mut silence, 0.0, 1_000).expect("a silence");
         assert!((4.0..4.1).contains(&after_s), "{after_s}");
         assert!(silence.take((8.0, 0.0, 11), 0.02, 1.0));
-        assert_eq!(silence.long_max(8), 11, "those of before and as many as there are places");
+        assert_eq!(silence.exempt_max(8), 11, "those of before and as many as there are places");
         assert!(!silence.take((8.0, 1.0, 11), 0.02, 1.0), "a completion ends it");
     }
 

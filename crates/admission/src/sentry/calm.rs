@@ -50,7 +50,7 @@ impl Calm {
             span_s: measured.span_s,
             target_s,
             in_flight: in_flight_seen(sample),
-            long: sample.long.in_flight,
+            exempt: sample.long.in_flight,
             rows: &sample.rows,
             is_waiting: measured.waiting_s > 0.0 || measured.shed > 0.0,
             offered: sample.classes.iter().map(|class| class.unique_offered as f64).sum(),
@@ -65,11 +65,11 @@ impl Calm {
 
     fn take_long(&mut self, learned: &Learned) {
         self.long.url_classes.clear();
-        let classes = self.learner.long_classes().filter_map(|class| u16::try_from(class).ok());
+        let classes = self.learner.exempt_classes().filter_map(|class| u16::try_from(class).ok());
         self.long.url_classes.extend(classes);
         self.long.url_classes.sort_unstable();
-        self.long.limit = learned.long_limit;
-        self.long.release_after = learned.long_after_s.map_or(Duration::ZERO, Duration::from_secs_f64);
+        self.long.limit = learned.exempt_limit;
+        self.long.release_after = learned.exempt_after_s.map_or(Duration::ZERO, Duration::from_secs_f64);
     }
 }
 

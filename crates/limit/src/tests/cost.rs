@@ -23,7 +23,7 @@ fn a_tick_with_64_classes() {
             span_s: 0.02,
             target_s: 1.0,
             in_flight: 12.0,
-            long: 0,
+            exempt: 0,
             rows: &rows,
             is_waiting: true,
             offered: 5.0,

@@ -31,7 +31,7 @@ proptest! {
                 span_s: *span_s,
                 target_s: 1.0,
                 in_flight: *in_flight,
-                long: 0,
+                exempt: 0,
                 rows,
                 is_waiting: *is_waiting,
                 offered: *in_flight,
