@@ -56,8 +56,8 @@ fn pages_on_the_url_of_polls_are_served_from_the_start() {
     }
 }
 
-/// Goal: requests that keep all places while none completes give them back. Method: by the rule before it 1,331 to
-/// 1,545 pages were refused on the URL of the polls, and in one start of 24 on a URL of their own.
+/// Goal: requests that keep all places while none completes give them back. Method: by the rule before it
+/// 1,331 to 1,545 pages were refused on the URL of the polls, and in one start of 24 on a URL of their own.
 #[test]
 fn pages_behind_polls_of_a_cold_start_are_served_after_seconds() {
     let row = ROWS.iter().find(|row| row.name == ALL_AT_ONCE).expect("a row of the table");
@@ -83,7 +83,8 @@ fn requests_that_began_together_do_not_lock_a_cold_start_out() {
     }
 }
 
-/// Goal: a deployment does not lock its service out. Method: the rule before it refused 909 of 1,970 requests, to the end.
+/// Goal: a deployment does not lock its service out. Method: the rule before it refused 909 of 1,970
+/// requests, to the end.
 #[test]
 fn an_origin_that_starts_again_cold_is_served_after_seconds() {
     let row = ROWS.iter().find(|row| row.name == RESTART).expect("a row of the table");
@@ -95,8 +96,8 @@ fn an_origin_that_starts_again_cold_is_served_after_seconds() {
     }
 }
 
-/// Goal: nothing is short while another service is slow, and the limit rises to what is in flight. Method: the rule before it refused about 1,300 of
-/// 1,970 requests, and its limit fell to 2.
+/// Goal: nothing is short while another service is slow, and the limit rises to what is in flight. Method:
+/// the rule before it refused about 1,300 of 1,970 requests, and its limit fell to 2.
 #[test]
 fn a_service_whose_dependency_is_slow_is_let_in_after_turnovers() {
     let row = ROWS.iter().find(|row| row.name == DEPENDENCY).expect("a row of the table");
@@ -106,7 +107,8 @@ fn a_service_whose_dependency_is_slow_is_let_in_after_turnovers() {
     assert!(refused.iter().sum::<u64>() <= 3 * 870, "{refused:?}");
 }
 
-/// Goal: what slows one URL refuses no request of another. Method: by the rule before it, late requests kept all places.
+/// Goal: what slows one URL refuses no request of another. Method: by the rule before it, late requests kept
+/// all places.
 #[test]
 fn one_slow_url_refuses_no_request_of_another() {
     let row = ROWS.iter().find(|row| row.name == ONE_SLOW_URL).expect("a row of the table");
@@ -119,8 +121,9 @@ fn one_slow_url_refuses_no_request_of_another() {
     }
 }
 
-/// Goal: polls that came while too many were in flight do not keep pages out once there is room for them without a
-/// place. Method: by the rule before it 2,400 of 36,000 pages were refused, in some runs to the end.
+/// Goal: polls that came while too many were in flight do not keep pages out once there is room for them
+/// without a place. Method: by the rule before it 2,400 of 36,000 pages were refused, in some runs to the
+/// end.
 #[test]
 fn polls_beside_an_origin_that_stands_still_at_times_keep_few_pages_out() {
     let row = ROWS.iter().find(|row| row.name == FLAPPING).expect("a row of the table");
