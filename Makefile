@@ -66,9 +66,9 @@ TEST_PROGRAMS = $(CARGO) build --locked -p flashweir-load -p flashweir-lab
 BENCH_PROGRAMS = $(CARGO) build --release --locked -p flashweir-load -p flashweir-lab
 # A table of what passed, failed, was ignored and was skipped; EXPECTED_SKIPS names a file of skips, and any other is a failure.
 TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
-# Two tests for each core: those with servers wait more than they work.
+# Four tests for each core: those with servers wait more than they work.
 test: setup-test h2spec grpc-interop nats-server testplane helm
-	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((2 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
+	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((4 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
 
 # Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests). One that
 # fails is run again by itself, twice at most, and the table says so.
