@@ -10,7 +10,7 @@ mod ticks;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdPlanner, HotSpotLimit, Limit, Plan, Response, Sample, Settings, Standing,
+    Baseline, CeilingPriority, FlashCrowdPlanner, HotSpotLimit, Limit, Plan, Response, Sample, Settings,
 };
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::token_bucket::TokenBucket;
@@ -45,7 +45,7 @@ fn gate(c: &mut Criterion) {
             b.iter(|| {
                 now += Duration::from_micros(100);
                 let person_key = rng.next_u64();
-                black_box(gate.arrive(now, person_key % 8, person_key, Standing::LAST))
+                black_box(gate.arrive(now, person_key % 8, person_key, CeilingPriority::LAST))
             });
         });
     }

@@ -17,4 +17,4 @@ pub mod source;
 
 pub use meter::{LoadReport, Meter};
 pub use run::{AgentError, AgentSettings, run};
-pub use source::{Source, SourceError, Target};
+pub use source::{MeasuredScope, Source, SourceError};

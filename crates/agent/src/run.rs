@@ -1,7 +1,7 @@
 //! Reads once a second and answers `/load`.
 
 use crate::meter::{LoadReport, Meter};
-use crate::source::{Source, SourceError, Target};
+use crate::source::{MeasuredScope, Source, SourceError};
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
@@ -29,8 +29,8 @@ pub struct AgentSettings {
     pub listen: SocketAddr,
     /// Names with a dot it may be asked for by.
     pub hosts: Vec<String>,
-    /// The target that it reads.
-    pub target: Target,
+    /// Scope that it measures.
+    pub scope: MeasuredScope,
     /// Port of the service.
     pub port: Option<u16>,
     /// The file that says where it answers, once it does.
@@ -68,7 +68,7 @@ type Latest = Arc<Mutex<Result<LoadReport, String>>>;
 /// [`AgentError`] when it cannot begin. A target that goes away later is answered as 503, and looked for
 /// again.
 pub fn run(settings: &AgentSettings) -> Result<(), AgentError> {
-    let source = Source::open(settings.target.clone(), settings.port)?;
+    let source = Source::open(settings.scope.clone(), settings.port)?;
     let listener =
         AdminListener::bind(settings.listen).map_err(|error| AgentError::Listen(settings.listen, error))?;
     let address = listener.address()?;
@@ -104,7 +104,7 @@ async fn read_on(source: Source, settings: &AgentSettings, latest: &Latest) {
         ticks.tick().await;
         let now = Instant::from_duration(began.elapsed());
         let Some(open) = &mut source else {
-            source = Source::open(settings.target.clone(), settings.port).ok();
+            source = Source::open(settings.scope.clone(), settings.port).ok();
             continue;
         };
         match open.read() {

@@ -15,9 +15,9 @@ const SOCKETS_EVERY: u32 = 5;
 /// Mount point of the unified hierarchy of control groups on most systems.
 const USUAL_MOUNT: &str = "/sys/fs/cgroup";
 
-/// The target that is read.
+/// Scope of the measurements: the processes whose accounts are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum MeasuredScope {
     /// Everything on the machine.
     Machine,
     /// A process and its descendants.
@@ -40,10 +40,10 @@ pub enum SourceError {
     NoAccounts(&'static str),
 }
 
-/// Reads the accounts of one target.
+/// Reads the accounts of one scope.
 #[derive(Debug)]
 pub struct Source {
-    target: Target,
+    scope: MeasuredScope,
     /// The directory of the control group whose pressure and quota hold; none for the whole machine's.
     group: Option<PathBuf>,
     port: Option<u16>,
@@ -53,20 +53,20 @@ pub struct Source {
 }
 
 impl Source {
-    /// Finds the target. `port` is where the service listens, if what waits there is of interest.
+    /// Finds what is in the scope. `port` is where the service listens, if what waits there is of interest.
     ///
     /// # Errors
     /// [`SourceError`] when it is not there.
-    pub fn open(target: Target, port: Option<u16>) -> Result<Self, SourceError> {
-        let group = match &target {
-            Target::Machine => None,
-            Target::Process(id) => {
+    pub fn open(scope: MeasuredScope, port: Option<u16>) -> Result<Self, SourceError> {
+        let group = match &scope {
+            MeasuredScope::Machine => None,
+            MeasuredScope::Process(id) => {
                 let of_process = text(&process_file(*id, "cgroup")).ok_or(SourceError::NoProcess(*id))?;
                 // The root's accounts are the machine's.
                 let path = account::unified_group(&of_process).filter(|path| *path != "/");
                 path.map(group_directory).filter(|directory| directory.join("cpu.stat").exists())
             }
-            Target::Group(path) => {
+            MeasuredScope::Group(path) => {
                 let is_group = |directory: &PathBuf| directory.join("cpu.stat").exists();
                 let below = path.strip_prefix("/").unwrap_or(path);
                 let places = [path.clone(), group_directory(&below.to_string_lossy())];
@@ -74,7 +74,7 @@ impl Source {
                 Some(found.ok_or_else(|| SourceError::NoGroup(path.clone()))?)
             }
         };
-        let mut source = Self { target, group, port, processes: Vec::new(), sockets: None, readings: 0 };
+        let mut source = Self { scope, group, port, processes: Vec::new(), sockets: None, readings: 0 };
         source.read()?;
         Ok(source)
     }
@@ -82,7 +82,7 @@ impl Source {
     /// Reads all accounts: some twenty files, and one for each thread.
     ///
     /// # Errors
-    /// [`SourceError`] when the target is gone.
+    /// [`SourceError`] when the scope's processes are gone.
     pub fn read(&mut self) -> Result<Reading, SourceError> {
         if self.readings.is_multiple_of(PROCESSES_EVERY) {
             self.processes = self.find_processes();
@@ -94,12 +94,12 @@ impl Source {
         let machine = machine_cpu()?;
         let group = self.group.as_deref();
         let of_group = |name: &str| text(&group?.join(name));
-        let cpu = match &self.target {
-            Target::Group(path) => {
+        let cpu = match &self.scope {
+            MeasuredScope::Group(path) => {
                 let stat = of_group("cpu.stat").and_then(|text| account::group_cpu(&text));
                 Some(stat.ok_or_else(|| SourceError::NoGroup(path.clone()))?)
             }
-            Target::Process(id) if !process_file(*id, "stat").exists() => {
+            MeasuredScope::Process(id) if !process_file(*id, "stat").exists() => {
                 return Err(SourceError::NoProcess(*id));
             }
             _ => None,
@@ -131,10 +131,10 @@ impl Source {
         let meminfo = text(Path::new("/proc/meminfo"));
         let (all, available) = account::machine_memory(&meminfo?)?;
         let limit = of_group("memory.max").map_or(all, |limit| limit.min(all));
-        let used = match &self.target {
-            Target::Machine => Some(all.saturating_sub(available)),
-            Target::Group(_) => of_group("memory.current"),
-            Target::Process(_) => {
+        let used = match &self.scope {
+            MeasuredScope::Machine => Some(all.saturating_sub(available)),
+            MeasuredScope::Group(_) => of_group("memory.current"),
+            MeasuredScope::Process(_) => {
                 let resident = |id: &u32| account::resident_bytes(&text(&process_file(*id, "statm"))?);
                 Some(self.processes.iter().filter_map(resident).sum())
             }
@@ -144,9 +144,9 @@ impl Source {
     }
 
     fn find_processes(&self) -> Vec<u32> {
-        let mut processes = match (&self.target, &self.group) {
-            (Target::Process(id), _) => vec![*id],
-            (Target::Group(_), Some(group)) => {
+        let mut processes = match (&self.scope, &self.group) {
+            (MeasuredScope::Process(id), _) => vec![*id],
+            (MeasuredScope::Group(_), Some(group)) => {
                 let text = text(&group.join("cgroup.procs")).unwrap_or_default();
                 return text.lines().filter_map(|line| line.parse().ok()).take(AGENT_PROCESSES).collect();
             }
@@ -234,12 +234,13 @@ mod tests {
 
     #[test]
     fn this_process_and_this_machine_have_accounts() {
-        let mut own = Source::open(Target::Process(std::process::id()), None).expect("a running process");
+        let mut own =
+            Source::open(MeasuredScope::Process(std::process::id()), None).expect("a running process");
         let reading = own.read().expect("accounts");
         assert!(
             !reading.threads.is_empty() && reading.memory.is_some_and(|(used, all)| 0 < used && used < all)
         );
-        let mut machine = Source::open(Target::Machine, Some(1)).expect("a machine");
+        let mut machine = Source::open(MeasuredScope::Machine, Some(1)).expect("a machine");
         let reading = machine.read().expect("accounts");
         assert!(reading.threads.is_empty() && reading.machine.idle_ticks > 0);
         assert_eq!(reading.sockets.map(|sockets| sockets.open), Some(0));
@@ -247,16 +248,16 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_named() {
-        let error = |target| Source::open(target, None).expect_err("nothing there").to_string();
+        let error = |scope| Source::open(scope, None).expect_err("nothing there").to_string();
         // Above the largest process id.
         assert_eq!(
-            error(Target::Process(1 << 30)),
+            error(MeasuredScope::Process(1 << 30)),
             "there is no process 1073741824; expected the id of a running one"
         );
         let directory = tempfile::tempdir().expect("a directory");
         let group = directory.path().join("shop");
         let expected = format!("{} is not a control group of version 2: it has no cpu.stat", group.display());
-        assert_eq!(error(Target::Group(group)), expected);
+        assert_eq!(error(MeasuredScope::Group(group)), expected);
     }
 
     /// Goal: a group's files are read. Method: a directory with such files.
@@ -273,7 +274,8 @@ mod tests {
         ] {
             std::fs::write(directory.path().join(name), text).expect("a writable directory");
         }
-        let mut source = Source::open(Target::Group(directory.path().to_owned()), None).expect("a group");
+        let mut source =
+            Source::open(MeasuredScope::Group(directory.path().to_owned()), None).expect("a group");
         let reading = source.read().expect("accounts");
         assert_eq!(reading.group.map(|group| (group.usage_us, group.throttled_us)), Some((900, 7)));
         assert_eq!((reading.quota, reading.memory), (Some(0.5), Some((1_000, 4_000))));

@@ -3,7 +3,7 @@
 use crate::node::{Node, Pass};
 use flashweir_admission::gapping::Reason;
 use flashweir_core::Duration;
-use flashweir_feedback::caller::{BudgetSettings, RecentTraces, Refusal, RetryBudget};
+use flashweir_feedback::caller::{BudgetSettings, CallerRefusal, RecentTraces, RetryBudget};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
@@ -175,8 +175,8 @@ impl Caller {
                 }
                 Ok(pass)
             }
-            Err(Refusal::Limit(reason)) => Err(self.refused(Why::Limit(reason), AFTER_LIMIT)),
-            Err(Refusal::Silent { retry_in }) => Err(self.refused(Why::Silent, retry_in)),
+            Err(CallerRefusal::Limit(reason)) => Err(self.refused(Why::Limit(reason), AFTER_LIMIT)),
+            Err(CallerRefusal::Silent { retry_in }) => Err(self.refused(Why::Silent, retry_in)),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::log::Log;
 use flashweir_admission::gapping::{Reason, Released};
 use flashweir_core::{Instant, Rng};
 use flashweir_feedback::caller::{
-    Answer, Arrival, Endpoint, EndpointSettings, FeedbackError, Refusal, Report,
+    Answer, Arrival, CallerRefusal, Endpoint, EndpointSettings, FeedbackError, Report,
 };
 use http::{HeaderMap, StatusCode};
 use std::future::pending;
@@ -55,7 +55,7 @@ struct State {
 }
 
 /// The end of a request that waits; none for one that was sure to go at once.
-type Waiter = Option<oneshot::Sender<Result<(), Refusal>>>;
+type Waiter = Option<oneshot::Sender<Result<(), CallerRefusal>>>;
 
 /// Leave to send one request. Say what came of it; a pass that is dropped says nothing.
 #[derive(Debug)]
@@ -107,13 +107,13 @@ impl Node {
     /// Dropping the future gives up.
     ///
     /// # Errors
-    /// [`Refusal`]: nothing was sent, and nothing should be.
+    /// [`CallerRefusal`]: nothing was sent, and nothing should be.
     pub async fn admit(
         &self,
         rank: u8,
         is_continued: bool,
         deadline: Option<tokio::time::Instant>,
-    ) -> Result<Pass, Refusal> {
+    ) -> Result<Pass, CallerRefusal> {
         let too_late_at = deadline.map_or(Instant::MAX, |deadline| {
             Instant::from_duration(deadline.saturating_duration_since(self.0.origin))
         });
@@ -131,9 +131,9 @@ impl Node {
                 (Arrival::Send(_), _) => return Ok(self.pass()),
                 (Arrival::Refuse(_, refusal), _) => return Err(refusal),
                 (Arrival::Queued(displaced), verdict) => {
-                    reply(displaced, Err(Refusal::Limit(Reason::NoRoom)));
+                    reply(displaced, Err(CallerRefusal::Limit(Reason::NoRoom)));
                     // One that was open cannot have been queued; were it, refusing it would be right.
-                    verdict.ok_or(Refusal::Limit(Reason::NoRoom))?
+                    verdict.ok_or(CallerRefusal::Limit(Reason::NoRoom))?
                 }
             }
         };
@@ -143,7 +143,7 @@ impl Node {
             tokio::select! {
                 biased;
                 // The sender of a waiter is dropped only with the node's state, which `self` keeps.
-                verdict = &mut verdict => return verdict.unwrap_or(Err(Refusal::Limit(Reason::NoRoom))).map(|()| self.pass()),
+                verdict = &mut verdict => return verdict.unwrap_or(Err(CallerRefusal::Limit(Reason::NoRoom))).map(|()| self.pass()),
                 () = changed => {}
                 () = async { match wake { Some(wake) => sleep_until(wake).await, None => pending().await } } => {}
             }
@@ -288,7 +288,7 @@ fn release(endpoint: &mut Endpoint<Waiter, HmacKey>, now: Instant) {
     while let Some(released) = endpoint.next(now) {
         match released {
             Released::Send(waiter) => reply(Some(waiter), Ok(())),
-            Released::Refuse(waiter) => reply(Some(waiter), Err(Refusal::Limit(Reason::TooLate))),
+            Released::Refuse(waiter) => reply(Some(waiter), Err(CallerRefusal::Limit(Reason::TooLate))),
         }
     }
 }
@@ -298,7 +298,7 @@ fn has_given_up(waiter: &Waiter) -> bool {
 }
 
 /// A request that gave up meanwhile needs no reply.
-fn reply(waiter: Option<Waiter>, verdict: Result<(), Refusal>) {
+fn reply(waiter: Option<Waiter>, verdict: Result<(), CallerRefusal>) {
     if let Some(waiter) = waiter.flatten() {
         let _ = waiter.send(verdict);
     }

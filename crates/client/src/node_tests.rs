@@ -50,7 +50,7 @@ async fn requests_wait_for_their_token() {
     assert_eq!(outcomes[..2], [(Ok(()), 0), (Ok(()), 0)]);
     assert_eq!(outcomes[5], (Ok(()), 100));
     assert_eq!(outcomes[2], (Ok(()), 200));
-    let late = Err(Refusal::Limit(Reason::TooLate));
+    let late = Err(CallerRefusal::Limit(Reason::TooLate));
     assert!(outcomes[3].0 == late && outcomes[3].1 <= 250, "{outcomes:?}");
     assert_eq!(outcomes[4], (late, 0), "it could not go in time");
     let report = node.report();
@@ -106,11 +106,11 @@ async fn a_node_that_answers_nothing_is_left_alone_but_for_trials() {
     for _ in 0..3 {
         node.admit(0, false, None).await.unwrap().unanswered();
     }
-    assert!(matches!(node.admit(0, false, None).await, Err(Refusal::Silent { .. })));
+    assert!(matches!(node.admit(0, false, None).await, Err(CallerRefusal::Silent { .. })));
     tokio::time::sleep(Duration::from_millis(250)).await;
     assert!(node.is_trial_due());
     let trial = node.admit(9, false, None).await.unwrap();
-    assert!(matches!(node.admit(0, false, None).await, Err(Refusal::Silent { .. })));
+    assert!(matches!(node.admit(0, false, None).await, Err(CallerRefusal::Silent { .. })));
     trial.answered(StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new());
     assert_eq!(node.report().condition, Condition::Returning);
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -135,5 +135,5 @@ async fn a_request_that_gives_up_holds_nobody_up() {
     // One whose deadline is too near for the next token is refused at once.
     let deadline = tokio::time::Instant::now() + Duration::from_millis(20);
     let refused = node.admit(1, false, Some(deadline)).await.map(drop);
-    assert_eq!((refused, begun.elapsed().as_millis()), (Err(Refusal::Limit(Reason::TooLate)), 50));
+    assert_eq!((refused, begun.elapsed().as_millis()), (Err(CallerRefusal::Limit(Reason::TooLate)), 50));
 }

@@ -4,7 +4,7 @@
 //! and dropped. The next refresh repeats a lost one. Cost: one HMAC for each datagram that names a known
 //! node.
 
-use crate::target::Target;
+use crate::target::RoutedTarget;
 use flashweir_client::{DATAGRAM_BYTES, Datagram};
 use flashweir_telemetry::{EgressDatagram, EgressDatagrams};
 use std::rc::Rc;
@@ -19,7 +19,7 @@ const PAUSE_AFTER_FAILURE: std::time::Duration = std::time::Duration::from_milli
 pub(crate) async fn receive(
     socket: UdpSocket,
     name: String,
-    targets: Rc<[Rc<Target>]>,
+    targets: Rc<[Rc<RoutedTarget>]>,
     counts: Arc<EgressDatagrams>,
 ) {
     // One byte more: a datagram that fills it is too long.
@@ -32,9 +32,9 @@ pub(crate) async fn receive(
     }
 }
 
-fn take(bytes: &[u8], name: &str, targets: &[Rc<Target>]) -> EgressDatagram {
+fn take(bytes: &[u8], name: &str, targets: &[Rc<RoutedTarget>]) -> EgressDatagram {
     let Some(datagram) = Datagram::parse(bytes) else { return EgressDatagram::Malformed };
-    let of_node = |target: &&Rc<Target>| target.config.node == datagram.node;
+    let of_node = |target: &&Rc<RoutedTarget>| target.config.node == datagram.node;
     let known = targets.iter().filter(of_node).flat_map(|target| target.view.known());
     let mut nodes =
         known.filter(|(address, _)| *address == datagram.address && datagram.sender == name).peekable();

@@ -9,8 +9,8 @@
 //! | any other answer | never |
 
 use crate::body::{AnswerBody, Body, RequestBody};
-use crate::refusal::Refusal;
-use crate::target::{Endpoint, Target};
+use crate::refusal::RefusalResponse;
+use crate::target::{Endpoint, RoutedTarget};
 use flashweir_client::{
     Ask, DEADLINE, Draw, GRPC_TIMEOUT, Refused, SENDER, WatchedBody, Why, deadline_text, grpc_timeout_text,
     parse_grpc_timeout, retry_after,
@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// One request, ready to be sent any number of times.
 pub(crate) struct Exchange<'a> {
-    pub(crate) target: &'a Target,
+    pub(crate) target: &'a RoutedTarget,
     pub(crate) head: &'a request::Parts,
     pub(crate) rank: u8,
     pub(crate) deadline: Instant,
@@ -41,7 +41,7 @@ type Answer = Box<Response<AnswerBody>>;
 enum Ended {
     Answered(Answer),
     /// It was not sent, by our own decision.
-    Refused(Refusal),
+    Refused(RefusalResponse),
     /// No answer came. Whether none of it was sent.
     Failed(UpstreamErrorKind),
 }
@@ -54,15 +54,15 @@ impl Exchange<'_> {
     /// Sends it until an answer comes that is passed on.
     ///
     /// # Errors
-    /// [`Refusal`]: what the process gets instead of an answer.
-    pub(crate) async fn run(&self, body: RequestBody) -> Result<Answer, Refusal> {
+    /// [`RefusalResponse`]: what the process gets instead of an answer.
+    pub(crate) async fn run(&self, body: RequestBody) -> Result<Answer, RefusalResponse> {
         let mut next = Some(body);
         let mut tried: Vec<SocketAddr> = Vec::new();
         let mut budget = if self.is_retry { Draw::Withdraw } else { Draw::Deposit };
         for attempt in 1.. {
             let Some(endpoint) = self.target.choose(self.rank, &tried) else {
                 let text = "the target has no server: its host has no address";
-                return Err(Refusal::new(EgressRefusal::Unresolved, &self.target.config.name, text));
+                return Err(RefusalResponse::new(EgressRefusal::Unresolved, &self.target.config.name, text));
             };
             tried.push(endpoint.server.address);
             // An attempt follows another one only where its body was kept.
@@ -128,7 +128,11 @@ impl Exchange<'_> {
         let pass = match endpoint.caller.admit(&ask).await {
             Ok(pass) => pass,
             Err(refused) => {
-                return Ended::Refused(Refusal::of_node(&self.target.config.name, endpoint, &refused));
+                return Ended::Refused(RefusalResponse::of_node(
+                    &self.target.config.name,
+                    endpoint,
+                    &refused,
+                ));
             }
         };
         let sending = endpoint.upstreams.send(self.request(endpoint, body));
@@ -149,7 +153,7 @@ impl Exchange<'_> {
                 pass.unanswered();
                 let (node, retry_after) = (endpoint.caller.node().label().to_owned(), Duration::ZERO);
                 let refused = Refused { node, why: Why::NoAnswer, retry_after };
-                Ended::Refused(Refusal::of_node(&self.target.config.name, endpoint, &refused))
+                Ended::Refused(RefusalResponse::of_node(&self.target.config.name, endpoint, &refused))
             }
         }
     }
@@ -201,7 +205,7 @@ impl Exchange<'_> {
         self.head.method.is_idempotent() && self.head.method != Method::CONNECT
     }
 
-    fn failed(&self, kind: UpstreamErrorKind) -> Refusal {
+    fn failed(&self, kind: UpstreamErrorKind) -> RefusalResponse {
         let (why, text) = match kind {
             UpstreamErrorKind::Full => {
                 (EgressRefusal::Connections, "every connection allowed to the server is busy")
@@ -212,7 +216,7 @@ impl Exchange<'_> {
             }
             _ => (EgressRefusal::Failed, "the server did not answer properly"),
         };
-        Refusal::new(why, &self.target.config.name, text)
+        RefusalResponse::new(why, &self.target.config.name, text)
     }
 }
 

@@ -16,9 +16,9 @@ use std::fmt::Write as _;
 
 const EGRESS: HeaderName = HeaderName::from_static("flashweir-egress");
 
-/// One answer of our own.
+/// Response to a refused request, in place of an answer of the node.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RefusalResponse {
     pub(crate) why: EgressRefusal,
     /// For people.
     text: String,
@@ -27,7 +27,7 @@ pub(crate) struct Refusal {
     retry_after: Option<Duration>,
 }
 
-impl Refusal {
+impl RefusalResponse {
     /// Without a node.
     pub(crate) fn new(why: EgressRefusal, target: &str, text: &str) -> Self {
         let parameters = if target.is_empty() { String::new() } else { format!("; target=\"{target}\"") };

@@ -3,8 +3,8 @@
 use crate::body::{Body, RequestBody};
 use crate::config::Ranks;
 use crate::exchange::{Exchange, forwarded};
-use crate::refusal::Refusal;
-use crate::target::Target;
+use crate::refusal::RefusalResponse;
+use crate::target::RoutedTarget;
 use bytes::Bytes;
 use flashweir_client::{DEADLINE, GRPC_TIMEOUT, parse_deadline, parse_grpc_timeout, trace_id, urgency};
 use flashweir_core::limits::CLASSES;
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 /// State that the requests of one listener share.
 pub(crate) struct Route {
-    pub(crate) targets: Rc<[Rc<Target>]>,
+    pub(crate) targets: Rc<[Rc<RoutedTarget>]>,
     pub(crate) ranks: Rc<Ranks>,
     /// The target of all requests; without one, `Host` says which.
     pub(crate) target: Option<usize>,
@@ -55,7 +55,7 @@ pub(crate) async fn handle(
     }
 }
 
-type Refused = (Option<Rc<Target>>, Refusal);
+type Refused = (Option<Rc<RoutedTarget>>, RefusalResponse);
 
 async fn forward(
     route: &Route,
@@ -63,7 +63,7 @@ async fn forward(
     request: Request<IncomingBody>,
 ) -> Result<Response<Body>, Refused> {
     let begun = Instant::now();
-    let bad = |text: &str| (None, Refusal::new(EgressRefusal::BadRequest, "", text));
+    let bad = |text: &str| (None, RefusalResponse::new(EgressRefusal::BadRequest, "", text));
     let (mut head, body) = request.into_parts();
     let version = head.version;
     // Read before they are taken out as fields of our own.
@@ -90,7 +90,7 @@ async fn forward(
     }
     let target = target_of(route, &mut head.headers).ok_or_else(|| {
         let text = "no target has this host: [[target]] hosts in the configuration says which have";
-        (None, Refusal::new(EgressRefusal::NoTarget, "", text))
+        (None, RefusalResponse::new(EgressRefusal::NoTarget, "", text))
     })?;
     target.view.counters.requests.increment();
     let deadline = begun + time_left.unwrap_or(target.config.deadline);
@@ -100,13 +100,13 @@ async fn forward(
         Ok(Err(_)) => {
             return Err((
                 Some(target),
-                Refusal::new(EgressRefusal::BadRequest, "", "the request's body failed"),
+                RefusalResponse::new(EgressRefusal::BadRequest, "", "the request's body failed"),
             ));
         }
         Err(_) => {
             return Err((
                 Some(target),
-                Refusal::new(EgressRefusal::Deadline, "", "the request's body came too late"),
+                RefusalResponse::new(EgressRefusal::Deadline, "", "the request's body came too late"),
             ));
         }
     };
@@ -122,7 +122,7 @@ async fn forward(
     let decision = head.headers.get(DECISION).cloned();
     if prepare_response(&mut head).is_err() || head.status == StatusCode::SWITCHING_PROTOCOLS {
         let text = "the server's response cannot be passed on";
-        return Err((Some(target), Refusal::new(EgressRefusal::Failed, "", text)));
+        return Err((Some(target), RefusalResponse::new(EgressRefusal::Failed, "", text)));
     }
     head.headers.extend(decision.map(|decision| (DECISION, decision)));
     // The version is this hop's own.
@@ -131,7 +131,7 @@ async fn forward(
 }
 
 /// By the listener, or by the host; a listener of one target sends the host that the target's server expects.
-fn target_of(route: &Route, headers: &mut HeaderMap) -> Option<Rc<Target>> {
+fn target_of(route: &Route, headers: &mut HeaderMap) -> Option<Rc<RoutedTarget>> {
     if let Some(place) = route.target {
         // `Upstreams` writes the server's own authority.
         headers.remove(HOST);

@@ -1,7 +1,7 @@
 //! Addresses of the hosts of a target, looked up again and again: several servers behind one name are several
 //! nodes.
 
-use crate::target::{Server, Target};
+use crate::target::{RoutedTarget, Server};
 use flashweir_core::Duration;
 use flashweir_http::dial::look_up_servers;
 use http::Uri;
@@ -33,7 +33,7 @@ fn port(url: &Uri) -> u16 {
 }
 
 /// Looks all hosts of a target up; those that fail keep the addresses they had. Whether there is any server.
-pub(crate) async fn resolve(target: &Target, known: &mut Vec<Server>) -> bool {
+pub(crate) async fn resolve(target: &RoutedTarget, known: &mut Vec<Server>) -> bool {
     let mut servers: Vec<Server> = Vec::new();
     for url in &target.config.urls {
         let before = known.iter().filter(|server| server.url == *url).map(|server| server.address);
@@ -67,7 +67,7 @@ pub(crate) async fn resolve(target: &Target, known: &mut Vec<Server>) -> bool {
 }
 
 /// Keeps a target's servers up to date for as long as it is there.
-pub(crate) async fn keep(target: Weak<Target>, mut known: Vec<Server>) {
+pub(crate) async fn keep(target: Weak<RoutedTarget>, mut known: Vec<Server>) {
     let mut is_missing_logged = false;
     loop {
         let wait = if known.is_empty() { EVERY_WITHOUT } else { EVERY };

@@ -5,7 +5,7 @@ use crate::datagrams::receive;
 use crate::error::EgressError;
 use crate::request::{Route, handle};
 use crate::status::{Views, routes};
-use crate::target::Target;
+use crate::target::RoutedTarget;
 use crate::{metrics, resolve};
 use flashweir_core::Duration;
 use flashweir_core::limits::{EGRESS_CONNECTIONS, EGRESS_LISTENERS};
@@ -80,9 +80,9 @@ async fn serve(
     let name = config.name.clone();
     let mut targets = Vec::with_capacity(config.targets.len());
     for target in &config.targets {
-        targets.push(Target::new(&name, target.clone(), target.keys()?));
+        targets.push(RoutedTarget::new(&name, target.clone(), target.keys()?));
     }
-    let targets: Rc<[Rc<Target>]> = targets.into();
+    let targets: Rc<[Rc<RoutedTarget>]> = targets.into();
     let views: Views = targets.iter().map(|target| target.view.clone()).collect();
     let datagrams = Arc::new(EgressDatagrams::default());
     let telemetry = Arc::new(Telemetry::egress(metrics::group(views.clone(), datagrams.clone()), version));
@@ -145,7 +145,7 @@ fn bind_admin(address: SocketAddr) -> Result<AdminListener, EgressError> {
     AdminListener::bind(address).map_err(|error| EgressError::Admin { address, error })
 }
 
-fn read_keys(target: &Target) {
+fn read_keys(target: &RoutedTarget) {
     match target.config.keys() {
         Ok(keys) => {
             target.set_keys(keys);
@@ -157,7 +157,7 @@ fn read_keys(target: &Target) {
     }
 }
 
-async fn refresh(targets: Rc<[Rc<Target>]>) {
+async fn refresh(targets: Rc<[Rc<RoutedTarget>]>) {
     loop {
         sleep(REFRESH).await;
         targets.iter().for_each(|target| target.refresh());

@@ -14,8 +14,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One target.
-pub(crate) struct Target {
+/// One configured target: its servers, keys and state. Requests are routed to it.
+pub(crate) struct RoutedTarget {
     pub(crate) config: TargetConfig,
     pub(crate) view: Arc<TargetView>,
     sender: String,
@@ -47,7 +47,7 @@ pub(crate) struct TargetView {
     servers: Mutex<Vec<(SocketAddr, Caller)>>,
 }
 
-impl Target {
+impl RoutedTarget {
     /// Without servers: see [`set_servers`](Self::set_servers).
     pub(crate) fn new(sender: &str, config: TargetConfig, keys: Keys) -> Rc<Self> {
         let name = config.name.clone();

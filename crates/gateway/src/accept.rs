@@ -23,9 +23,9 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// A stop waits this long for a connection that the kernel may still be handing over.
 const LAST_CONNECTIONS_WAIT: Duration = Duration::from_millis(5);
 
-/// Share of the bounds that a connection holds while it is open.
+/// Guard of one open connection: its share of the bounds, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionGuard {
     /// Reason for which it only gets refusals, if it does.
     pub(crate) full: Option<Reason>,
     _connection: Taken,
@@ -68,15 +68,15 @@ fn admit_connection(worker: &Rc<WorkerContext>, stream: TcpStream, peer: SocketA
         let _ = stream.set_zero_linger();
         return;
     }
-    let Some(place) = take_place(worker, peer) else {
+    let Some(guard) = take_guard(worker, peer) else {
         worker.metrics.connections.refused.increment(Bound::RefusedConnections);
         return;
     };
-    worker.connections.spawn_local(serve(worker.clone(), stream, peer, place));
+    worker.connections.spawn_local(serve(worker.clone(), stream, peer, guard));
 }
 
-/// A place within the bounds; a place to be refused in; or none.
-fn take_place(worker: &WorkerContext, peer: SocketAddr) -> Option<Place> {
+/// A guard within the bounds; one of a connection that only gets refusals; or none.
+fn take_guard(worker: &WorkerContext, peer: SocketAddr) -> Option<ConnectionGuard> {
     let (current, bounds) = (worker.current(), &worker.shared.bounds);
     let config = &current.live.config;
     let refuse_only = |reason, bound| {
@@ -85,18 +85,18 @@ fn take_place(worker: &WorkerContext, peer: SocketAddr) -> Option<Place> {
             .shared
             .warn(Happening::BoundMet, format_args!("{reason}: further connections only get refusals"));
         let connection = bounds.take_refuse_only()?;
-        Some(Place { full: Some(reason), _connection: connection, _client: None })
+        Some(ConnectionGuard { full: Some(reason), _connection: connection, _client: None })
     };
     let Some(connection) = bounds.take_connection(config.bounds.max_connections) else {
         return refuse_only(Reason::Connections, Bound::Connections);
     };
     // A proxy speaks for many.
     if current.live.trusted_proxies.trusts(peer.ip()) {
-        return Some(Place { full: None, _connection: connection, _client: None });
+        return Some(ConnectionGuard { full: None, _connection: connection, _client: None });
     }
     let most = u32::try_from(config.client.max_connections_per_client).unwrap_or(u32::MAX);
     match bounds.take_client(ClientNetwork::of(peer.ip()), most) {
-        Some(client) => Some(Place { full: None, _connection: connection, _client: Some(client) }),
+        Some(client) => Some(ConnectionGuard { full: None, _connection: connection, _client: Some(client) }),
         None => refuse_only(Reason::ConnectionsPerClient, Bound::ConnectionsPerClient),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::tracked::WireIo;
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, FlashCrowdOptions, OriginReport, Outcome, Pipeline, ServiceSettings,
+    AdmissionRequest, Arrival, FlashCrowdOptions, OriginReport, Pipeline, RequestOutcome, ServiceSettings,
     SharedByWorkers,
 };
 use flashweir_runtime::Clock;
@@ -27,7 +27,7 @@ fn delivery() -> Delivery {
     let request = AdmissionRequest {
         service,
         class: 0,
-        standing: Standing::LAST,
+        ceiling_priority: CeilingPriority::LAST,
         client_key: 1,
         url_class: 1,
         host_key: 1,
@@ -42,7 +42,7 @@ fn delivery() -> Delivery {
     let Arrival::Admitted(permit, _) = pipeline.arrive(Instant::ZERO, request, ()) else {
         panic!("there is room")
     };
-    let outcome = Outcome::Completed(OriginReport::default());
+    let outcome = RequestOutcome::Completed(OriginReport::default());
     pipeline.finish(Instant::ZERO, permit, outcome).expect("it completed")
 }
 

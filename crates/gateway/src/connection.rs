@@ -1,6 +1,6 @@
 //! One client's connection: TLS handshake, serving its requests, counting how it ended.
 
-use crate::accept::Place;
+use crate::accept::ConnectionGuard;
 use crate::cache::CopyBody;
 use crate::context::WorkerContext;
 use crate::finish::ForwardedBody;
@@ -75,7 +75,12 @@ pin_project! {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: SocketAddr, place: Place) {
+pub(crate) async fn serve(
+    worker: Rc<WorkerContext>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    guard: ConnectionGuard,
+) {
     worker.metrics.connections.opened.increment();
     let current = worker.current();
     let wire = Wire::new(stream, worker.shared.clock);
@@ -88,7 +93,7 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
         forwarded: ForwardedMemo::default(),
         tls_fingerprint: Cell::new(None),
         wire,
-        full: place.full,
+        full: guard.full,
         left_body_unread: Cell::new(false),
         end_wanted: Rc::default(),
         counted_sent: Cell::new(0),
@@ -113,7 +118,7 @@ pub(crate) async fn serve(worker: Rc<WorkerContext>, stream: TcpStream, peer: So
     }
     client.count_bytes(&worker);
     worker.metrics.connections.closed.increment();
-    drop(place);
+    drop(guard);
 }
 
 async fn speak<Io>(worker: &Rc<WorkerContext>, client: &Rc<Client>, io: Io, protocol: Option<Protocol>)

@@ -13,7 +13,7 @@ use crate::shared::{Live, Shared};
 use crate::slow_readers::SlowReaders;
 use crate::transfers::Transfers;
 use crate::upload::{SilentOrigins, UploadBody, UploadRoom};
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_config::Service;
 use flashweir_core::{Hasher64, Instant, Rng};
@@ -258,7 +258,7 @@ impl Current {
     ) -> Option<ClientNetwork> {
         // Without signs no client is judged, or this one is exempt. Nodes and proxies speak for many.
         let is_judged = classified.signs.person_key != 0
-            && classified.standing != Standing::Exempt
+            && classified.ceiling_priority != CeilingPriority::Exempt
             && self.live.config.fairness.drops_impatient;
         let speaks_for_others = hop.is_peer_trusted || matches!(sender, Sender::Node(_));
         (is_judged && !speaks_for_others).then_some(client.source).flatten()

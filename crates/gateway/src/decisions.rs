@@ -3,10 +3,10 @@
 //! A worker owns its memory; the admin thread asks for one record over a channel, so remembering takes no
 //! lock. Ids of one worker count up without gaps: finding a record is a subtraction.
 
-use crate::sentry::{Basis, CandidateSaid, Refused};
+use crate::sentry::{Basis, CandidateExplanation, Refused};
 use flashweir_admission::fairness::Cause;
 use flashweir_admission::flash_crowd::Plan;
-use flashweir_admission::sentry::Said;
+use flashweir_admission::sentry::VirtualDecision;
 use flashweir_core::{DecisionId, Instant, Reason, limits};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -77,7 +77,7 @@ pub(crate) struct ExplainedSentry {
 /// Decision of a candidate policy about the request.
 #[derive(Clone, Debug)]
 pub(crate) struct ExplainedCandidate {
-    pub(crate) said: Said,
+    pub(crate) decision: VirtualDecision,
     pub(crate) class: u8,
     pub(crate) in_flight: u32,
     pub(crate) basis: Basis,
@@ -140,9 +140,9 @@ impl Decisions {
 }
 
 impl ExplainedCandidate {
-    fn of(said: &CandidateSaid) -> Self {
-        let CandidateSaid { said, class, in_flight, ref basis } = *said;
-        Self { said, class, in_flight, basis: Basis::clone(basis) }
+    fn of(explanation: &CandidateExplanation) -> Self {
+        let CandidateExplanation { decision, class, in_flight, ref basis } = *explanation;
+        Self { decision, class, in_flight, basis: Basis::clone(basis) }
     }
 }
 

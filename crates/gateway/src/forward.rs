@@ -31,8 +31,8 @@ use std::cell::Cell;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 
-/// An admitted request, fit to be sent on.
-pub(crate) struct Asked {
+/// An admitted request, ready to be sent to the origin.
+pub(crate) struct AdmittedRequest {
     pub(crate) head: request::Parts,
     pub(crate) body: PartialBody,
     pub(crate) method: Method,
@@ -57,9 +57,9 @@ pub(crate) async fn forward(
     client: &Client,
     connection: &Connection,
     mut permit: Box<Permit>,
-    asked: Asked,
+    admitted: AdmittedRequest,
 ) -> Response<Body> {
-    let Asked {
+    let AdmittedRequest {
         mut head,
         body,
         method,
@@ -70,7 +70,7 @@ pub(crate) async fn forward(
         stream,
         asks_origin,
         websocket,
-    } = asked;
+    } = admitted;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
         return answer_last_hop();

@@ -41,7 +41,7 @@ pub(crate) struct Refusal {
     pub(crate) is_impatient: bool,
 }
 
-/// Counts a refusal that is about to be sent, so long after the request was received.
+/// Counts a refusal that is about to be sent, and the time `after` the request was received.
 pub(crate) fn count_refusal<B>(metrics: &WorkerMetrics, response: &Response<B>, after: Duration) {
     let responses = &metrics.responses;
     responses.by_class.increment(StatusClass::of(response.status().as_u16()));

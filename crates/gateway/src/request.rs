@@ -10,7 +10,7 @@ use crate::connection::{Body, Client};
 use crate::context::{Current, WorkerContext};
 use crate::deadline;
 use crate::feedback::{OVERLOAD, Sender};
-use crate::forward::{Asked, Upload, forward};
+use crate::forward::{AdmittedRequest, Upload, forward};
 use crate::pipeline::Permit;
 use crate::refusal::Refusal;
 use crate::refuse::{Refused, refuse};
@@ -254,7 +254,7 @@ async fn answer(
             refuse((&worker.shared, &worker.metrics), &client, &refusal, &refused, body.take_rest());
         return Ok(tell_overload(&worker, node, response));
     }
-    let asked = Asked {
+    let admitted = AdmittedRequest {
         head,
         body,
         method,
@@ -266,7 +266,7 @@ async fn answer(
         asks_origin,
         websocket,
     };
-    let mut response = forward(&worker, &current, &client, &connection, permit, asked).await;
+    let mut response = forward(&worker, &current, &client, &connection, permit, admitted).await;
     if asks_origin {
         match connection.interims().end_expectation() {
             ExpectationEnd::Agreed => {}

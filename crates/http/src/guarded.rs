@@ -5,7 +5,7 @@
 //! closes; a head over its limits is cut where hyper's equal limits end it. hyper's answer is empty:
 //! `refused_head` takes its place. A refused body fails the read.
 
-use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase, Refusal};
+use crate::head_guard::{FramingRefusal, HeadGuard, HeadLimits, MessagePart, ReadPhase};
 use crate::held_end::{EndHolder, EndState};
 use crate::http2_frames::{FrameWatch, PREFACE};
 use crate::interim::{Interims, write};
@@ -69,7 +69,7 @@ pub struct Guarded<Io> {
 /// Bytes still to be given to the parser above after a refusal.
 #[derive(Clone, Copy, Debug)]
 struct Refused {
-    place: Place,
+    part: MessagePart,
     violation: FramingViolation,
     last_words: &'static [u8],
     is_answered: bool,
@@ -274,7 +274,7 @@ impl<Io> Guarded<Io> {
 
     fn say_last_words(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
         let Some(refused) = &mut self.refused else { return Ok(()) };
-        if refused.place == Place::Body {
+        if refused.part == MessagePart::Body {
             return Err(io::Error::new(io::ErrorKind::InvalidData, refused.violation.as_str()));
         }
         let (now, later) = refused.last_words.split_at(refused.last_words.len().min(buf.remaining()));
@@ -319,14 +319,14 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
 }
 
 impl Refused {
-    fn new(refusal: Refusal) -> Self {
+    fn new(refusal: FramingRefusal) -> Self {
         let last_words: &[u8] = match refusal.violation {
             // Ends the head, so that hyper counts its fields.
             FramingViolation::TooManyFields => b"\r\n\0",
             // The line ends matter: hyper looks at a head it has seen part of only once it is complete.
             _ => b"\0\r\n\r\n",
         };
-        Self { place: refusal.place, violation: refusal.violation, last_words, is_answered: false }
+        Self { part: refusal.part, violation: refusal.violation, last_words, is_answered: false }
     }
 }
 
@@ -402,7 +402,7 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
 
     /// Writes the answer to a refused head where hyper writes its own; `None` where `bytes` are others.
     fn poll_answer(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Option<Poll<io::Result<usize>>> {
-        let refused = self.refused.as_mut().filter(|refused| refused.place == Place::Head)?;
+        let refused = self.refused.as_mut().filter(|refused| refused.part == MessagePart::Head)?;
         let start = find_empty_answer(bytes)?;
         if start > 0 {
             // Responses that are still owed.

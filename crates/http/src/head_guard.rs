@@ -33,20 +33,21 @@ pub enum ReadPhase {
     ReadingBody,
 }
 
-/// A refusal: where the acceptable bytes end, and how to make the parser above answer.
+/// Refusal of a message for its framing: where the acceptable bytes end, and how to make the parser above
+/// answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct FramingRefusal {
     /// The violation.
     pub violation: FramingViolation,
     /// Number of inspected bytes that may still be passed on.
     pub keep_len: usize,
-    /// Place of the fault: in a head (the parser can be made to answer) or in a body (the read must fail).
-    pub place: Place,
+    /// Part with the fault: a head (the parser can be made to answer) or a body (the read must fail).
+    pub part: MessagePart,
 }
 
 /// Part of a message in which a violation was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MessagePart {
     /// Request line or fields.
     Head,
     /// Chunk framing or trailers.
@@ -142,8 +143,9 @@ impl HeadGuard {
     /// Follows the next bytes from the client, however they are split.
     ///
     /// # Errors
-    /// [`Refusal`] at the first violation. The guard must not be used afterwards: framing is lost for good.
-    pub fn inspect(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    /// [`FramingRefusal`] at the first violation. The guard must not be used afterwards: framing is lost for
+    /// good.
+    pub fn inspect(&mut self, bytes: &[u8]) -> Result<(), FramingRefusal> {
         let mut at = 0;
         // A head that began in an earlier read begins, as far as this read is concerned, at its start.
         let mut head_start = 0;
@@ -165,10 +167,10 @@ impl HeadGuard {
                     self.state = if remaining == 0 { State::Idle } else { State::Body { remaining } };
                 }
                 State::Chunk(chunk) => {
-                    at += self.chunk(chunk, rest).map_err(|violation| Refusal {
+                    at += self.chunk(chunk, rest).map_err(|violation| FramingRefusal {
                         violation,
                         keep_len: at,
-                        place: Place::Body,
+                        part: MessagePart::Body,
                     })?;
                 }
             }
@@ -177,8 +179,8 @@ impl HeadGuard {
     }
 
     /// Takes one line, or the start of one, of the head; gives the bytes taken.
-    fn head_line(&mut self, rest: &[u8], at: usize, head_start: usize) -> Result<usize, Refusal> {
-        let refuse = |violation, keep_len| Refusal { violation, keep_len, place: Place::Head };
+    fn head_line(&mut self, rest: &[u8], at: usize, head_start: usize) -> Result<usize, FramingRefusal> {
+        let refuse = |violation, keep_len| FramingRefusal { violation, keep_len, part: MessagePart::Head };
         if self.head.version.is_none() {
             // Before the line is judged: it may be refused.
             let line = if self.line.is_empty() { rest } else { &self.line };
@@ -213,8 +215,9 @@ impl HeadGuard {
     }
 
     /// Takes one line, or the start of one, of the trailer section; gives the bytes taken.
-    fn trailer_line(&mut self, rest: &[u8], at: usize) -> Result<usize, Refusal> {
-        let refused = Refusal { violation: FramingViolation::Trailer, keep_len: at, place: Place::Body };
+    fn trailer_line(&mut self, rest: &[u8], at: usize) -> Result<usize, FramingRefusal> {
+        let refused =
+            FramingRefusal { violation: FramingViolation::Trailer, keep_len: at, part: MessagePart::Body };
         let line_len = memchr::memchr(b'\n', rest).map(|line_feed| line_feed + 1);
         let taken = line_len.unwrap_or(rest.len());
         self.head.bytes += taken;
@@ -226,7 +229,7 @@ impl HeadGuard {
             return Ok(taken);
         }
         let judged = with_whole_line(&mut self.line, &rest[..taken], judge_trailer_line);
-        match judged.map_err(|violation| Refusal { violation, ..refused })? {
+        match judged.map_err(|violation| FramingRefusal { violation, ..refused })? {
             Taken::End => self.state = State::Idle,
             Taken::More => {
                 self.head.fields += 1;

@@ -86,7 +86,7 @@ struct seen {
     __u64 flows_left_out;
     __u64 attempts_left_out;
 };
-_Static_assert(sizeof(struct seen) == 64, "Seen in src/observe/abi.rs: a shard is one line of cache");
+_Static_assert(sizeof(struct seen) == 64, "ObserverCounts in src/observe/abi.rs: a shard is one line of cache");
 
 // Value of `destinations`, since the last reading.
 struct attempts_at {

@@ -44,17 +44,17 @@ pub struct Holdings {
 pub struct ProgramRuns {
     /// Its number in the kernel.
     pub id: u32,
-    /// Place at which it runs.
-    pub place: Place,
+    /// Hook point at which it runs.
+    pub hook_point: HookPoint,
     /// Number of runs.
     pub runs: u64,
     /// Time of all runs together.
     pub took: Duration,
 }
 
-/// Place at which a program runs.
+/// Hook point of the kernel at which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum HookPoint {
     /// Before the stack: XDP.
     Xdp,
     /// At a queue: tc.
@@ -116,13 +116,13 @@ const XDP: u32 = 6;
 
 /// None of a descriptor that is no program's. A link's names a program too, but not its runs.
 fn program_of(fdinfo: &str) -> Option<ProgramRuns> {
-    let place = match field(fdinfo, "prog_type")? {
-        SCHED_CLS => Place::Tc,
-        XDP => Place::Xdp,
-        _ => Place::Other,
+    let hook_point = match field(fdinfo, "prog_type")? {
+        SCHED_CLS => HookPoint::Tc,
+        XDP => HookPoint::Xdp,
+        _ => HookPoint::Other,
     };
     let took = Duration::from_nanos(field(fdinfo, "run_time_ns")?);
-    Some(ProgramRuns { id: field(fdinfo, "prog_id")?, place, runs: field(fdinfo, "run_cnt")?, took })
+    Some(ProgramRuns { id: field(fdinfo, "prog_id")?, hook_point, runs: field(fdinfo, "run_cnt")?, took })
 }
 
 fn field<T: std::str::FromStr>(fdinfo: &str, name: &str) -> Option<T> {
@@ -138,7 +138,8 @@ mod tests {
     #[test]
     fn a_descriptor_is_a_program_only_with_its_runs() {
         let text = "pos:\t0\nprog_type:\t6\nmemlock:\t4096\nprog_id:\t7\nrun_time_ns:\t900\nrun_cnt:\t3\n";
-        let expected = ProgramRuns { id: 7, place: Place::Xdp, runs: 3, took: Duration::from_nanos(900) };
+        let expected =
+            ProgramRuns { id: 7, hook_point: HookPoint::Xdp, runs: 3, took: Duration::from_nanos(900) };
         assert_eq!(program_of(text), Some(expected));
         assert_eq!(program_of("link_type:\txdp\nprog_id:\t7\n"), None);
         assert_eq!(field::<u32>("map_id:\t12\n", "map"), None);
@@ -164,7 +165,8 @@ mod tests {
         observer.try_frame(Direction::ToServer, &[0; 60], RUNS).expect("a run");
         let held = held_by(std::process::id()).expect("ourselves");
         drop(times);
-        let ran = held.programs.iter().find(|it| it.place == Place::Tc && it.runs >= u64::from(RUNS));
+        let ran =
+            held.programs.iter().find(|it| it.hook_point == HookPoint::Tc && it.runs >= u64::from(RUNS));
         assert!(ran.is_some_and(|it| !it.took.is_zero()), "{held:?}");
         let flows = held.maps.iter().find(|map| map.name == "flows" && map.entries_most == 2_048);
         assert!(flows.is_some_and(|map| map.bytes > 2_048 * 84), "{held:?}");

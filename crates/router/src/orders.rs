@@ -4,7 +4,7 @@ use crate::destinations::Destinations;
 use crate::places::Places;
 use flashweir_admission::flash_crowd::{HotSpotLimit, Limit, Plan, burst};
 use flashweir_core::{Duration, Rate};
-use flashweir_kernel::gate::{Ceiling, Refusal, ServicePlan, Tiers};
+use flashweir_kernel::gate::{Ceiling, ExcessTreatment, ServicePlan, Tiers};
 use std::net::SocketAddr;
 
 /// The place whose buckets all others are charged to under one ceiling for all.
@@ -13,7 +13,7 @@ const COMMON_PLACE: usize = 0;
 /// Manner in which connections are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manner {
-    pub(crate) refusal: Refusal,
+    pub(crate) refusal: ExcessTreatment,
     /// Decide and count, let everything in.
     pub(crate) shadow: bool,
     /// Ranks of connections; one: all are equal.
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use flashweir_core::Hasher64;
 
-    const MANNER: Manner = Manner { refusal: Refusal::Answer, shadow: false, ranks: 1 };
+    const MANNER: Manner = Manner { refusal: ExcessTreatment::Answer, shadow: false, ranks: 1 };
 
     fn numbered(number: u8) -> SocketAddr {
         SocketAddr::from(([10, 0, 0, number], 80))
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(ceilings(&orders), [Some((100.0, 25)), None, None]);
         assert_eq!(orders.iter().map(|order| order.charged_to).collect::<Vec<_>>(), [None, Some(0), Some(0)]);
         for order in orders {
-            assert_eq!((order.refusal, order.retry_after), (Refusal::Answer, Duration::from_secs(3)));
+            assert_eq!((order.refusal, order.retry_after), (ExcessTreatment::Answer, Duration::from_secs(3)));
         }
     }
 

@@ -6,8 +6,8 @@ use crate::status::{Status, Totals};
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::sentry::{
-    Asked, Common, Ending, Enqueued, Paused, Permit, Policy, Position, Released, SentryGate, SentryPlanner,
-    SlotOpinion, Ticket,
+    Common, Ending, Enqueued, Paused, Permit, Policy, Position, Released, SentryGate, SentryPlanner,
+    SentryRequest, SlotOpinion, Ticket,
 };
 use flashweir_core::{Instant, Reason, Shed};
 use std::mem;
@@ -109,7 +109,7 @@ impl Gatekeeper {
 
     /// Waits for a place if need be, at most until the deadline of the request.
     pub(crate) async fn admit(self: &Arc<Self>, ask: Ask, url_class: u32) -> Result<Admitted, Refused> {
-        let asked = Asked {
+        let request = SentryRequest {
             class: ask.class,
             url_class,
             client_key: ask.client_key,
@@ -117,7 +117,7 @@ impl Gatekeeper {
             is_uncounted: false,
         };
         let arrived = time::Instant::now();
-        match self.arrive(asked, ask.deadline) {
+        match self.arrive(request, ask.deadline) {
             Arrival::Admitted(permit) => Ok(self.admitted(permit)),
             Arrival::Refused(shed) => Err(self.refused(shed)),
             Arrival::Queued(ticket, answer) => {
@@ -126,13 +126,13 @@ impl Gatekeeper {
                 let turn = time::timeout_at(arrived + deadline, waiting.turn());
                 match turn.await {
                     Ok(turn) => turn,
-                    Err(_) => Err(waiting.expire(asked)),
+                    Err(_) => Err(waiting.expire(request)),
                 }
             }
         }
     }
 
-    fn arrive(self: &Arc<Self>, asked: Asked, deadline: Option<Duration>) -> Arrival {
+    fn arrive(self: &Arc<Self>, request: SentryRequest, deadline: Option<Duration>) -> Arrival {
         let mut state = self.lock();
         let now = self.now();
         let was_driven = state.is_driven;
@@ -141,7 +141,7 @@ impl Gatekeeper {
             // The idle time is a separate sample.
             state.plan(now);
         }
-        let arrival = state.arrive(now, asked, deadline);
+        let arrival = state.arrive(now, request, deadline);
         drop(state);
         if !was_driven {
             // Not under the lock: a runtime that ends drops the task at once.
@@ -215,26 +215,27 @@ impl Drop for Driver {
 }
 
 impl State {
-    fn arrive(&mut self, now: Instant, asked: Asked, deadline: Option<Duration>) -> Arrival {
+    fn arrive(&mut self, now: Instant, request: SentryRequest, deadline: Option<Duration>) -> Arrival {
         self.totals.offered += 1;
-        self.gate.observe_offered(asked, false);
-        let cost = Duration::from_micros(self.gate.cost_us(&asked).into());
-        if deadline.is_some_and(|left| left.is_zero() || left < self.gate.shortest_wait(now, &asked) + cost) {
-            return Arrival::Refused(self.refuse_for_caller(asked));
+        self.gate.observe_offered(request, false);
+        let cost = Duration::from_micros(self.gate.cost_us(&request).into());
+        if deadline.is_some_and(|left| left.is_zero() || left < self.gate.shortest_wait(now, &request) + cost)
+        {
+            return Arrival::Refused(self.refuse_for_caller(request));
         }
-        match self.gate.check(now, asked) {
+        match self.gate.check(now, request) {
             SlotOpinion::Pass(slot) => {
                 self.totals.admitted += 1;
-                Arrival::Admitted(self.gate.commit(now, now, asked, slot))
+                Arrival::Admitted(self.gate.commit(now, now, request, slot))
             }
             SlotOpinion::Shed(shed) => Arrival::Refused(self.refuse(shed)),
-            SlotOpinion::Wait => self.enqueue(now, asked),
+            SlotOpinion::Wait => self.enqueue(now, request),
         }
     }
 
-    fn enqueue(&mut self, now: Instant, asked: Asked) -> Arrival {
+    fn enqueue(&mut self, now: Instant, request: SentryRequest) -> Arrival {
         let (answer, receiver) = oneshot::channel();
-        match self.gate.enqueue(now, asked, answer) {
+        match self.gate.enqueue(now, request, answer) {
             Enqueued::Queued(ticket) => Arrival::Queued(ticket, receiver),
             Enqueued::QueuedInsteadOf(ticket, other, shed) => {
                 self.answer_refused(other, shed);
@@ -242,7 +243,7 @@ impl State {
             }
             Enqueued::Turn(_, slot) => {
                 self.totals.admitted += 1;
-                Arrival::Admitted(self.gate.commit(now, now, asked, slot))
+                Arrival::Admitted(self.gate.commit(now, now, request, slot))
             }
             Enqueued::Shed(_, shed) => Arrival::Refused(self.refuse(shed)),
         }
@@ -253,10 +254,10 @@ impl State {
         shed
     }
 
-    fn refuse_for_caller(&mut self, asked: Asked) -> Shed {
-        self.gate.observe_refused_elsewhere(asked);
+    fn refuse_for_caller(&mut self, request: SentryRequest) -> Shed {
+        self.gate.observe_refused_elsewhere(request);
         let classes = &self.planner.planner().current().classes;
-        let class = &classes[usize::from(asked.class).min(classes.len() - 1)];
+        let class = &classes[usize::from(request.class).min(classes.len() - 1)];
         let retry_after = class.retry_after;
         self.refuse(Shed { reason: Reason::CallerDeadline, retry_after })
     }
@@ -360,13 +361,13 @@ impl Waiting {
     }
 
     /// The deadline of the request has passed in the queue.
-    fn expire(mut self, asked: Asked) -> Refused {
+    fn expire(mut self, request: SentryRequest) -> Refused {
         let mut state = self.gatekeeper.lock();
         let now = self.gatekeeper.now();
         let shed = match state.gate.withdraw(now, self.ticket) {
             Some(_) => {
                 self.is_answered = true;
-                state.refuse_for_caller(asked)
+                state.refuse_for_caller(request)
             }
             // A turn that came at the same moment is given back when this is dropped.
             None => Shed { reason: Reason::CallerDeadline, retry_after: Duration::from_secs(1) },

@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use flashweir_admission::PlannerDriver;
-use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Response, Settings, Standing};
+use flashweir_admission::flash_crowd::{Baseline, CeilingPriority, FlashCrowdPlanner, Response, Settings};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_wire::recording::{Event, Head, Planned, Record, Segment, Stream, Writer};
@@ -30,7 +30,7 @@ fn minute() -> Vec<Record> {
         for gate in &mut gates {
             for _ in 0..50 {
                 let person_key = rng.next_u64();
-                gate.arrive(now, person_key % 5, person_key, Standing::LAST);
+                gate.arrive(now, person_key % 5, person_key, CeilingPriority::LAST);
                 gate.completed();
                 gate.observe_response(Response {
                     started: now - Duration::from_millis(rng.below(100)),

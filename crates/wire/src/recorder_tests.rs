@@ -3,7 +3,7 @@
 use super::*;
 use crate::recording::{FLASH_CROWD_CANDIDATE, RecordingError, Segment};
 use crate::replay::{OtherPolicy, Replay};
-use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Response, Settings, Standing};
+use flashweir_admission::flash_crowd::{Baseline, CeilingPriority, FlashCrowdPlanner, Response, Settings};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::sentry::{Policing, Policy, SentryPlanner};
 use flashweir_admission::{Flow, PlannerDriver};
@@ -32,7 +32,7 @@ fn record(recorder: &Recorder, name: &str) {
         let (count, slow) = if tick > 200 { (200, 20.0) } else { (40, 1.0) };
         for _ in 0..count {
             let person_key = rng.next_u64();
-            gate.arrive(now, person_key % 5, person_key, Standing::LAST);
+            gate.arrive(now, person_key % 5, person_key, CeilingPriority::LAST);
             gate.completed();
             gate.observe_response(Response {
                 started: now - Duration::from_millis(rng.below(200)),

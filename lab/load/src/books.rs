@@ -201,7 +201,7 @@ fn hurst(schedule: &Schedule) -> Option<HurstFigure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Target;
+    use crate::LoadTarget;
     use crate::waiting::Waiting;
     use flashweir_workload::Part;
     use flashweir_workload::people::Retry;
@@ -211,7 +211,7 @@ mod tests {
     #[tokio::test]
     async fn people_who_find_no_room_to_wait_are_the_generators_failure() {
         let closed = flashweir_testbed::reserve_address().unwrap();
-        let target = Target::parse(&format!("http://{closed}/")).unwrap();
+        let target = LoadTarget::parse(&format!("http://{closed}/")).unwrap();
         let arrivals =
             ArrivalProcess::given_within(vec![Duration::ZERO; 2], Duration::from_secs(60)).unwrap();
         let mut class = ClassPlan::get(&target).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_generator_that_is_full_says_so() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-        let target = Target::parse(&format!("http://{}/", silent.local_addr().unwrap())).unwrap();
+        let target = LoadTarget::parse(&format!("http://{}/", silent.local_addr().unwrap())).unwrap();
         let arrivals = ArrivalProcess::given([Duration::ZERO; 3]).unwrap();
         let class = ClassPlan { timeout: Duration::from_secs(1), ..ClassPlan::get(&target).unwrap() };
         let plan = LoadPlan::new(target, Schedule::one(arrivals, 1), class);

@@ -1,7 +1,7 @@
 //! Capacity of a server, measured by keeping it busy.
 
 use crate::transport::{self, Prepared, Protocol, Transport, TransportOptions};
-use crate::{LoadError, Target, descriptors};
+use crate::{LoadError, LoadTarget, descriptors};
 use bytes::Bytes;
 use http::Method;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// A URL that cannot be loaded, a target that cannot be reached, no completion in a window or before the
 /// first, or more than 1 % failures.
 pub fn measure_capacity(url: &str, concurrency: usize, duration: Duration) -> Result<f64, LoadError> {
-    let mut target = Target::parse(url)?;
+    let mut target = LoadTarget::parse(url)?;
     let most = descriptors::raise_and_count();
     if concurrency == 0 || concurrency > most {
         return Err(LoadError::Plan(format!("concurrency must be 1 to {most}, not {concurrency}")));

@@ -4,7 +4,7 @@ use flashweir_core::Reason;
 
 /// Outcome of one try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TryOutcome {
     /// The whole answer (2xx or 3xx) arrived in time.
     Completed {
         /// It arrived within the target too.
@@ -131,23 +131,23 @@ impl Counts {
         self.unique_offered += u64::from(first_try);
     }
 
-    pub(crate) fn settle(&mut self, outcome: Outcome, body_bytes: u64) {
+    pub(crate) fn settle(&mut self, outcome: TryOutcome, body_bytes: u64) {
         self.body_bytes += body_bytes;
         match outcome {
-            Outcome::Completed { good } => {
+            TryOutcome::Completed { good } => {
                 self.completed += 1;
                 self.goodput += u64::from(good);
             }
-            Outcome::Refused { status, reason } => {
+            TryOutcome::Refused { status, reason } => {
                 self.refused += 1;
                 self.refused_429 += u64::from(status == 429);
                 if let Some(reason) = reason {
                     self.refused_by_reason[reason as usize] += 1;
                 }
             }
-            Outcome::TimedOut => self.timed_out += 1,
-            Outcome::Abandoned => self.abandoned += 1,
-            Outcome::Failed(kind) => self.errors_by_kind[kind as usize] += 1,
+            TryOutcome::TimedOut => self.timed_out += 1,
+            TryOutcome::Abandoned => self.abandoned += 1,
+            TryOutcome::Failed(kind) => self.errors_by_kind[kind as usize] += 1,
         }
     }
 

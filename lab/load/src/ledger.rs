@@ -1,6 +1,6 @@
 //! One thread's record of every try that it began.
 
-use crate::counts::{Counts, Outcome};
+use crate::counts::{Counts, TryOutcome};
 use crate::distribution::Distributions;
 use flashweir_core::measure::Histogram;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub(crate) struct Change {
 /// End of a try; times from the moment at which it was to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: TryOutcome,
     pub(crate) latency: Duration,
     pub(crate) ttfb: Option<Duration>,
     /// From the moment the person first asked, over all tries.
@@ -93,7 +93,7 @@ impl Ledger {
         let book = self.book(cell);
         book.counts.settle(end.outcome, end.body_bytes);
         match end.outcome {
-            Outcome::Completed { .. } => {
+            TryOutcome::Completed { .. } => {
                 book.distributions.latency.record(end.latency);
                 book.distributions.served.record(end.served_after);
                 if let Some(ttfb) = end.ttfb {
@@ -101,12 +101,12 @@ impl Ledger {
                 }
                 self.recent.latency.record(micros(end.latency));
             }
-            Outcome::Refused { .. } => book.distributions.refusal.record(end.latency),
-            Outcome::TimedOut | Outcome::Abandoned | Outcome::Failed(_) => {}
+            TryOutcome::Refused { .. } => book.distributions.refusal.record(end.latency),
+            TryOutcome::TimedOut | TryOutcome::Abandoned | TryOutcome::Failed(_) => {}
         }
         let change = self.change(cell);
         change.counts.settle(end.outcome, end.body_bytes);
-        if matches!(end.outcome, Outcome::Completed { .. }) {
+        if matches!(end.outcome, TryOutcome::Completed { .. }) {
             change.latency.record(micros(end.latency));
         }
     }
@@ -160,21 +160,21 @@ mod tests {
     use flashweir_core::limits::LOAD_SERIES_BINS;
     use proptest::prelude::*;
 
-    fn end(outcome: Outcome) -> End {
+    fn end(outcome: TryOutcome) -> End {
         let latency = Duration::from_millis(5);
         let ttfb = Some(Duration::from_millis(2));
         End { outcome, latency, ttfb, served_after: latency, body_bytes: 7 }
     }
 
-    fn outcomes() -> impl Strategy<Value = Outcome> {
+    fn outcomes() -> impl Strategy<Value = TryOutcome> {
         let reasons = proptest::option::of((0..Reason::ALL.len()).prop_map(|n| Reason::ALL[n]));
         prop_oneof![
-            any::<bool>().prop_map(|good| Outcome::Completed { good }),
+            any::<bool>().prop_map(|good| TryOutcome::Completed { good }),
             (prop_oneof![Just(429), Just(503)], reasons)
-                .prop_map(|(status, reason)| Outcome::Refused { status, reason }),
-            Just(Outcome::TimedOut),
-            Just(Outcome::Abandoned),
-            (0..ErrorKind::ALL.len()).prop_map(|n| Outcome::Failed(ErrorKind::ALL[n])),
+                .prop_map(|(status, reason)| TryOutcome::Refused { status, reason }),
+            Just(TryOutcome::TimedOut),
+            Just(TryOutcome::Abandoned),
+            (0..ErrorKind::ALL.len()).prop_map(|n| TryOutcome::Failed(ErrorKind::ALL[n])),
         ]
     }
 
@@ -199,7 +199,7 @@ mod tests {
         ) {
             let mut ledger = Ledger::new(3);
             let mut series = vec![Series::new(); 3];
-            let mut waiting: Vec<(Cell, Outcome)> = Vec::new();
+            let mut waiting: Vec<(Cell, TryOutcome)> = Vec::new();
             let mut look = |ledger: &mut Ledger| {
                 for (cell, change) in ledger.take_changes() {
                     series[usize::from(cell.class)].add(cell.second, &change);
@@ -250,7 +250,7 @@ mod tests {
                 for try_number in 0..seconds * 50 {
                     let cell = Cell { second: try_number / 50, class: 0 };
                     ledger.offer(cell, true, Duration::from_micros(try_number % 977));
-                    let outcome = Outcome::Completed { good: true };
+                    let outcome = TryOutcome::Completed { good: true };
                     let latency = Duration::from_micros(1_000 + try_number * 7_919 % 90_000);
                     ledger.settle(cell, &End { latency, ..end(outcome) });
                     if try_number % 10 == 0 {

@@ -41,7 +41,7 @@ mod waiting;
 
 pub use books::FORMAT as RESULT_FORMAT;
 pub use capacity::measure_capacity;
-pub use counts::{Counts, ErrorKind, Outcome};
+pub use counts::{Counts, ErrorKind, TryOutcome};
 pub use error::{LoadError, MergeError};
 pub use merge::merge;
 pub use paths::{Paths, Template};
@@ -51,5 +51,5 @@ pub use recovery::{CrowdWindow, Recovery};
 pub use result::{ClassFacts, Histograms, HurstFigure, LoadResult, Percentiles, RunFacts, Second, Tally};
 pub use run::run;
 pub use sources::Sources;
-pub use target::Target;
+pub use target::LoadTarget;
 pub use transport::{ConnectionCounts, Prepared, Protocol, TlsOptions, TransportOptions};

@@ -1,6 +1,6 @@
 //! One person, from the moment they come until they leave.
 
-use crate::counts::{ErrorKind, Outcome};
+use crate::counts::{ErrorKind, TryOutcome};
 use crate::ledger::{Cell, End};
 use crate::plan::ClassPlan;
 use crate::sender::Sender;
@@ -112,7 +112,7 @@ impl Visit<'_> {
         let attempt = Try { intended: moment, first_asked: moment, is_first, leaves_at: None };
         let mut ledger = self.sender.ledger();
         ledger.offer(cell, is_first, Duration::ZERO);
-        ledger.settle(cell, &attempt.ended(Outcome::Failed(ErrorKind::GeneratorFull), moment));
+        ledger.settle(cell, &attempt.ended(TryOutcome::Failed(ErrorKind::GeneratorFull), moment));
     }
 
     fn cell(&self, intended: Instant) -> Cell {
@@ -135,11 +135,11 @@ impl Visit<'_> {
         };
         sender.ledger().settle(cell, &end);
         match end.outcome {
-            Outcome::Completed { .. } => Then::Served,
-            Outcome::Refused { .. } => Then::Failed(Failure::Refused, asked),
-            Outcome::TimedOut => Then::Failed(Failure::TimedOut, None),
-            Outcome::Failed(_) => Then::Failed(Failure::Broken, None),
-            Outcome::Abandoned => Then::Left,
+            TryOutcome::Completed { .. } => Then::Served,
+            TryOutcome::Refused { .. } => Then::Failed(Failure::Refused, asked),
+            TryOutcome::TimedOut => Then::Failed(Failure::TimedOut, None),
+            TryOutcome::Failed(_) => Then::Failed(Failure::Broken, None),
+            TryOutcome::Abandoned => Then::Left,
         }
     }
 
@@ -166,14 +166,14 @@ impl Try {
     fn given_up(&self, class: &ClassPlan) -> End {
         let deadline = self.deadline(class);
         let leaves = self.leaves_at == Some(deadline);
-        self.ended(if leaves { Outcome::Abandoned } else { Outcome::TimedOut }, deadline)
+        self.ended(if leaves { TryOutcome::Abandoned } else { TryOutcome::TimedOut }, deadline)
     }
 
     /// The verdict on what came back.
     fn end(&self, answered: Result<Answer, ErrorKind>, class: &ClassPlan) -> End {
         let answer = match answered {
             Ok(answer) => answer,
-            Err(kind) => return self.ended(Outcome::Failed(kind), Instant::now()),
+            Err(kind) => return self.ended(TryOutcome::Failed(kind), Instant::now()),
         };
         // A generator that runs late must not let people wait longer than they would.
         if answer.end_at > self.deadline(class) {
@@ -181,17 +181,17 @@ impl Try {
         }
         let good = answer.end_at.saturating_duration_since(self.intended) <= class.good_within;
         let outcome = match answer.status {
-            200..=399 => Outcome::Completed { good },
-            429 | 503 => Outcome::Refused { status: answer.status, reason: answer.reason },
-            400..=499 => Outcome::Failed(ErrorKind::Status4xx),
-            500..=599 => Outcome::Failed(ErrorKind::Status5xx),
-            _ => Outcome::Failed(ErrorKind::Malformed),
+            200..=399 => TryOutcome::Completed { good },
+            429 | 503 => TryOutcome::Refused { status: answer.status, reason: answer.reason },
+            400..=499 => TryOutcome::Failed(ErrorKind::Status4xx),
+            500..=599 => TryOutcome::Failed(ErrorKind::Status5xx),
+            _ => TryOutcome::Failed(ErrorKind::Malformed),
         };
         let ttfb = Some(answer.head_at.saturating_duration_since(self.intended));
         End { ttfb, body_bytes: answer.body_bytes, ..self.ended(outcome, answer.end_at) }
     }
 
-    fn ended(&self, outcome: Outcome, at: Instant) -> End {
+    fn ended(&self, outcome: TryOutcome, at: Instant) -> End {
         let latency = at.saturating_duration_since(self.intended);
         let served_after = at.saturating_duration_since(self.first_asked);
         End { outcome, latency, ttfb: None, served_after, body_bytes: 0 }

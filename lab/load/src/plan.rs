@@ -4,7 +4,7 @@ use crate::paths::{Paths, Template};
 use crate::recovery::CrowdWindow;
 use crate::sources::Sources;
 use crate::transport::{Prepared, TransportOptions};
-use crate::{LoadError, Target};
+use crate::{LoadError, LoadTarget};
 use bytes::Bytes;
 use flashweir_core::limits::LOAD_CLASSES;
 use flashweir_workload::documents::Popularity;
@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     /// The server.
-    pub target: Target,
+    pub target: LoadTarget,
     /// Arrival time and class of each person.
     pub schedule: Arc<Schedule>,
     /// The classes, in the order of the schedule's numbers.
@@ -86,7 +86,7 @@ impl ClassPlan {
     ///
     /// # Errors
     /// A path that cannot be sent.
-    pub fn get(target: &Target) -> Result<Self, LoadError> {
+    pub fn get(target: &LoadTarget) -> Result<Self, LoadError> {
         let request = Prepared::new(target, Method::GET, &[], Bytes::new())?;
         Ok(Self::new("all", request, Paths::Template(Template::new(&target.path, None, 0)?)))
     }
@@ -110,7 +110,7 @@ impl ClassPlan {
 impl LoadPlan {
     /// A run of one class with one client address, a new connection for each request, seed 1, one thread.
     #[must_use]
-    pub fn new(target: Target, schedule: Schedule, class: ClassPlan) -> Self {
+    pub fn new(target: LoadTarget, schedule: Schedule, class: ClassPlan) -> Self {
         Self {
             target,
             crowd: CrowdWindow::of(&schedule),

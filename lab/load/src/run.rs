@@ -25,7 +25,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// A plan out of range, a target that cannot be reached, a machine that gives no threads.
 ///
 /// ```
-/// use flashweir_load::{ClassPlan, LoadPlan, Target};
+/// use flashweir_load::{ClassPlan, LoadPlan, LoadTarget};
 /// use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 /// use std::time::Duration;
 /// # let server = std::net::TcpListener::bind("127.0.0.1:0")?;
@@ -33,7 +33,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// # drop(server);
 /// let profile = RateProfile::constant(100.0, Duration::from_secs(1))?;
 /// let schedule = Schedule::one(ArrivalProcess::Poisson(profile), 1);
-/// let target = Target::parse(&url)?;
+/// let target = LoadTarget::parse(&url)?;
 /// let class = ClassPlan::get(&target)?;
 /// match flashweir_load::run(LoadPlan::new(target, schedule, class), |_| {}) {
 ///     Ok(result) => println!("{} of {} completed", result.totals.completed, result.totals.offered),

@@ -1,4 +1,4 @@
-//! Target of the requests: a URL that is parsed once, before the run.
+//! Target of the load: a URL that is parsed once, before the run.
 
 use crate::LoadError;
 use flashweir_core::limits::LOAD_TARGET_ADDRESSES;
@@ -6,9 +6,9 @@ use http::Uri;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// Target of the requests; the same for all people.
+/// Target of the load: the URL that all requests go to, the same for all people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct LoadTarget {
     /// Addresses of the host's name when the target was made, in the resolver's order: at least one address,
     /// at most [`LOAD_TARGET_ADDRESSES`], each once. Connections go to each in turn.
     pub(crate) addresses: Vec<SocketAddr>,
@@ -24,7 +24,7 @@ pub struct Target {
     pub path: String,
 }
 
-impl Target {
+impl LoadTarget {
     /// Parses a URL such as `https://127.0.0.1:8443/shop?item=1` and looks its host up (blocking). The port
     /// is 80 or 443 unless given.
     ///
@@ -74,7 +74,7 @@ impl Target {
 }
 
 /// The URL.
-impl fmt::Display for Target {
+impl fmt::Display for LoadTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "https" } else { "http" };
         write!(f, "{scheme}://{}{}", self.host, self.path)
@@ -87,30 +87,30 @@ mod tests {
 
     #[test]
     fn a_url_is_taken_apart() {
-        let target = Target::parse("http://127.0.0.1:8080/shop?item=1").unwrap();
+        let target = LoadTarget::parse("http://127.0.0.1:8080/shop?item=1").unwrap();
         assert_eq!(target.addresses, [SocketAddr::from(([127, 0, 0, 1], 8080))]);
         assert_eq!(target.port, 8080);
         assert_eq!((target.path.as_str(), target.tls), ("/shop?item=1", false));
         assert_eq!((target.host.as_str(), target.server_name.as_str()), ("127.0.0.1:8080", "127.0.0.1"));
-        let target = Target::parse("https://[::1]").unwrap();
+        let target = LoadTarget::parse("https://[::1]").unwrap();
         assert_eq!((target.addresses[0].to_string(), target.tls), ("[::1]:443".to_owned(), true));
         assert_eq!((target.host.as_str(), target.server_name.as_str()), ("[::1]", "::1"));
-        assert_eq!(Target::parse("http://[::1]:81/").unwrap().addresses[0].to_string(), "[::1]:81");
-        assert_eq!(Target::parse("http://[::1]").unwrap().addresses[0].to_string(), "[::1]:80");
+        assert_eq!(LoadTarget::parse("http://[::1]:81/").unwrap().addresses[0].to_string(), "[::1]:81");
+        assert_eq!(LoadTarget::parse("http://[::1]").unwrap().addresses[0].to_string(), "[::1]:80");
     }
 
     #[test]
     fn it_is_shown_as_its_url() {
         for url in ["http://127.0.0.1:8080/shop?item=1", "https://[::1]/", "http://127.0.0.1/"] {
-            assert_eq!(Target::parse(url).unwrap().to_string(), url);
+            assert_eq!(LoadTarget::parse(url).unwrap().to_string(), url);
         }
-        assert_eq!(Target::parse("http://127.0.0.1").unwrap().to_string(), "http://127.0.0.1/");
+        assert_eq!(LoadTarget::parse("http://127.0.0.1").unwrap().to_string(), "http://127.0.0.1/");
     }
 
     #[test]
     fn what_is_not_an_http_url_is_refused_by_name() {
         let check = |url: &str, wanted: &str| {
-            let message = Target::parse(url).unwrap_err().to_string();
+            let message = LoadTarget::parse(url).unwrap_err().to_string();
             assert!(message.contains(wanted) && message.contains(url), "{message:?} lacks {wanted:?}");
         };
         check("ftp://127.0.0.1/", "only http:// and https://");

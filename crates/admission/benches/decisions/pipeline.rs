@@ -3,12 +3,12 @@
 
 use super::sentry::{GATES, plan};
 use criterion::Criterion;
-use flashweir_admission::flash_crowd::{self, Limit, Standing};
+use flashweir_admission::flash_crowd::{self, CeilingPriority, Limit};
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, FlashCrowdOptions, OriginReport, Outcome, Permit, Pipeline, ServiceKey,
+    AdmissionRequest, Arrival, FlashCrowdOptions, OriginReport, Permit, Pipeline, RequestOutcome, ServiceKey,
     ServiceSettings, SharedByWorkers,
 };
-use flashweir_admission::sentry::{Asked, CandidateGate, Common, Decide, Position};
+use flashweir_admission::sentry::{CandidateGate, Common, Decide, Position, SentryRequest};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const CLASSES: usize = 4;
 /// Requests drawn beforehand: too many for branch prediction to learn them.
 const REQUESTS: usize = 65_536;
-const COMPLETED: Outcome = Outcome::Completed(OriginReport { measured_us: None });
+const COMPLETED: RequestOutcome = RequestOutcome::Completed(OriginReport { measured_us: None });
 
 struct Bench {
     pipeline: Pipeline<u64>,
@@ -54,7 +54,7 @@ impl Bench {
         self.now += Duration::from_nanos(50);
         let drawn = self.drawn[self.next];
         let class = (drawn % CLASSES as u64) as u8;
-        let asked = Asked {
+        let asked = SentryRequest {
             class,
             url_class: (drawn >> 2) as u32,
             client_key: (drawn >> 20) % 500,
@@ -64,7 +64,7 @@ impl Bench {
         let request = AdmissionRequest {
             service: self.service,
             class,
-            standing: Standing::Credit { milli: 250 * u16::from(class) },
+            ceiling_priority: CeilingPriority::Credit { milli: 250 * u16::from(class) },
             client_key: asked.client_key,
             url_class: asked.url_class,
             host_key: drawn >> 60,

@@ -2,8 +2,8 @@
 
 use criterion::{Criterion, Throughput};
 use flashweir_admission::sentry::{
-    Arrived, Asked, BatchTest, CandidateGate, ClassPolicy, Common, Costs, Decide, Ending, Plan, Policy,
-    Position, Released, SentryGate, SentryPlanner,
+    Arrived, BatchTest, CandidateGate, ClassPolicy, Common, Costs, Decide, Ending, Plan, Policy, Position,
+    Released, SentryGate, SentryPlanner, SentryRequest,
 };
 use flashweir_core::limits::URL_CLASSES;
 use flashweir_core::{Duration, Instant, Rate, Rng};
@@ -37,7 +37,7 @@ pub(super) fn plan(classes: u64, decide: Decide, limit: u32, hold_len: u32) -> (
 
 struct Bench {
     gates: Vec<SentryGate<u64>>,
-    requests: Vec<Asked>,
+    requests: Vec<SentryRequest>,
     now: Instant,
     next: usize,
 }
@@ -47,7 +47,7 @@ impl Bench {
         let (policy, plan) = plan(CLASSES, decide, limit, hold_len);
         let common = Arc::new(Common::new(GATES));
         let mut rng = Rng::new(1);
-        let ask = |_| Asked {
+        let ask = |_| SentryRequest {
             class: rng.below(CLASSES) as u8,
             url_class: rng.next_u64() as u32,
             client_key: rng.below(500),
@@ -104,7 +104,7 @@ pub(super) fn decisions(c: &mut Criterion) {
     }
     c.bench_function("sentry, 8 classes: an end, the next one's release, and another one held", |b| {
         b.iter(|| {
-            let permit = permits.pop().expect("somebody is in flight");
+            let permit = permits.pop().expect("one is in flight");
             bench.gates[0].end(bench.now, permit, ending);
             if let Some(Released::Admit(_, permit)) = bench.gates[0].next(bench.now) {
                 permits.push(permit);

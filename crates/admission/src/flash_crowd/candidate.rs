@@ -33,7 +33,7 @@
 //!
 //! Cost: as the live gate's, twice; no allocation after construction but for plans and drains. Memory: that of a second gate.
 
-use super::{FlashCrowdGate, Plan, Response, Sample, Standing};
+use super::{CeilingPriority, FlashCrowdGate, Plan, Response, Sample};
 use crate::Flow;
 use alloc::boxed::Box;
 use flashweir_core::{Instant, Verdict};
@@ -129,10 +129,15 @@ impl GatePair {
 
     /// The live gate's verdict; the candidate's is compared with it. Takes nothing. [`commit`](Self::commit),
     /// [`refuse`](Self::refuse) or the next check follows.
-    pub(crate) fn check(&mut self, now: Instant, host_key: u64, standing: Standing) -> Verdict {
-        let verdict = self.live.check(now, host_key, standing);
+    pub(crate) fn check(
+        &mut self,
+        now: Instant,
+        host_key: u64,
+        ceiling_priority: CeilingPriority,
+    ) -> Verdict {
+        let verdict = self.live.check(now, host_key, ceiling_priority);
         if let Some(candidate) = &mut self.candidate {
-            candidate.passes = candidate.gate.check(now, host_key, standing) == Verdict::Admit;
+            candidate.passes = candidate.gate.check(now, host_key, ceiling_priority) == Verdict::Admit;
             candidate.agreement.count(verdict == Verdict::Admit, candidate.passes);
         }
         verdict
@@ -140,23 +145,23 @@ impl GatePair {
 
     /// All live stages admit the request that was checked last. Whether the live gate gives a token is the
     /// caller's to say: it gives none where it is in shadow and would have refused.
-    pub(crate) fn commit(&mut self, host_key: u64, standing: Standing, takes_token: bool) {
+    pub(crate) fn commit(&mut self, host_key: u64, ceiling_priority: CeilingPriority, takes_token: bool) {
         if takes_token {
-            self.live.commit(host_key, standing);
+            self.live.commit(host_key, ceiling_priority);
         }
-        self.commit_candidate(host_key, standing);
+        self.commit_candidate(host_key, ceiling_priority);
     }
 
     /// The live gate's verdict binds and refuses the request that was checked last: no later stage is asked.
-    pub(crate) fn refuse(&mut self, host_key: u64, standing: Standing) {
-        self.commit_candidate(host_key, standing);
+    pub(crate) fn refuse(&mut self, host_key: u64, ceiling_priority: CeilingPriority) {
+        self.commit_candidate(host_key, ceiling_priority);
     }
 
-    fn commit_candidate(&mut self, host_key: u64, standing: Standing) {
+    fn commit_candidate(&mut self, host_key: u64, ceiling_priority: CeilingPriority) {
         if let Some(candidate) = &mut self.candidate
             && candidate.passes
         {
-            candidate.gate.commit(host_key, standing);
+            candidate.gate.commit(host_key, ceiling_priority);
         }
     }
 
@@ -249,10 +254,10 @@ mod tests {
     /// Thirty requests in one moment; a later stage admits those for which `admits` holds.
     fn crowd(pair: &mut GatePair, admits: impl Fn(usize) -> bool) -> Agreement {
         for n in 0..30 {
-            match pair.check(FULL, 7, Standing::LAST) {
-                Verdict::Admit if admits(n) => pair.commit(7, Standing::LAST, true),
+            match pair.check(FULL, 7, CeilingPriority::LAST) {
+                Verdict::Admit if admits(n) => pair.commit(7, CeilingPriority::LAST, true),
                 Verdict::Admit => {}
-                Verdict::Shed(_) => pair.refuse(7, Standing::LAST),
+                Verdict::Shed(_) => pair.refuse(7, CeilingPriority::LAST),
             }
         }
         pair.drain_candidate(FULL, Flow::default(), 0).expect("a candidate").1
@@ -281,8 +286,8 @@ mod tests {
     fn a_live_gate_in_shadow_gives_no_token_and_the_candidate_gives_one() {
         let mut pair = pair(Some(1.0), Some(80.0));
         for _ in 0..30 {
-            let passes = pair.check(FULL, 7, Standing::LAST) == Verdict::Admit;
-            pair.commit(7, Standing::LAST, passes);
+            let passes = pair.check(FULL, 7, CeilingPriority::LAST) == Verdict::Admit;
+            pair.commit(7, CeilingPriority::LAST, passes);
         }
         let (_, agreement) = pair.drain_candidate(FULL, Flow::default(), 0).expect("a candidate");
         assert_eq!(agreement, Agreement { both: 10, only_live: 0, only_candidate: 10, neither: 10 });
@@ -303,8 +308,8 @@ mod tests {
         assert_eq!(agreement, Agreement::default());
         let later = since + Duration::from_secs(100);
         let passed = (0..30).filter(|_| {
-            pair.check(later, 7, Standing::LAST);
-            pair.commit(7, Standing::LAST, true);
+            pair.check(later, 7, CeilingPriority::LAST);
+            pair.commit(7, CeilingPriority::LAST, true);
             pair.candidate.as_ref().is_some_and(|candidate| candidate.passes)
         });
         assert!(passed.count() <= 10, "the ceiling of plan 3 holds");

@@ -22,7 +22,7 @@ pub const BURST_MIN: u64 = 10;
 /// Priority of a request under a ceiling. The service's own policy comes after the ceiling; without this a
 /// crowd of unimportant requests would leave the important ones nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum CeilingPriority {
     /// May take a token that is not there yet: up to this part of what a ceiling gives on credit (its burst;
     /// by each gate at least [`BURST_MIN`]). 0 for the least important, which never do; 1,000 for the most
     /// important.
@@ -36,7 +36,7 @@ pub enum Standing {
     Exempt,
 }
 
-impl Standing {
+impl CeilingPriority {
     /// No credit.
     pub const LAST: Self = Self::Credit { milli: 0 };
     /// All of the credit.
@@ -128,12 +128,12 @@ impl FlashCrowdGate {
         self.hot_hosts.contains(&host_key)
     }
 
-    /// Checks if the ceiling lets a request of this standing pass; takes nothing.
-    pub fn check(&mut self, now: Instant, host_key: u64, standing: Standing) -> Verdict {
-        let passes = match (self.ceiling.bucket_of(host_key), standing) {
-            (None, _) | (_, Standing::Exempt) => true,
-            (Some(bucket), Standing::Spare) => bucket.has_token_above(now, bucket.burst() / 2),
-            (Some(bucket), Standing::Credit { milli }) => {
+    /// Checks if the ceiling lets a request of this priority pass; takes nothing.
+    pub fn check(&mut self, now: Instant, host_key: u64, ceiling_priority: CeilingPriority) -> Verdict {
+        let passes = match (self.ceiling.bucket_of(host_key), ceiling_priority) {
+            (None, _) | (_, CeilingPriority::Exempt) => true,
+            (Some(bucket), CeilingPriority::Spare) => bucket.has_token_above(now, bucket.burst() / 2),
+            (Some(bucket), CeilingPriority::Credit { milli }) => {
                 let most = bucket.burst().max(BURST_MIN);
                 bucket.has_token(now, most * u64::from(milli.min(1_000)) / 1_000)
             }
@@ -145,8 +145,8 @@ impl FlashCrowdGate {
     }
 
     /// Takes the token of a request that passed the check.
-    pub fn commit(&mut self, host_key: u64, standing: Standing) {
-        if standing != Standing::Exempt {
+    pub fn commit(&mut self, host_key: u64, ceiling_priority: CeilingPriority) {
+        if ceiling_priority != CeilingPriority::Exempt {
             self.ceiling.bucket_of(host_key).into_iter().for_each(TokenBucket::take);
         }
     }

@@ -25,7 +25,7 @@ mod window;
 
 pub use candidate::Agreement;
 pub(crate) use candidate::GatePair;
-pub use gate::{BURST_MIN, FlashCrowdGate, Standing, burst};
+pub use gate::{BURST_MIN, CeilingPriority, FlashCrowdGate, burst};
 pub use plan::{Cause, Explanation, HotSpotLimit, Limit, Mode, Plan, Rule};
 pub use planner::FlashCrowdPlanner;
 pub use sample::{Counted, HostCount, LatencyCell, RateCell, Response, Sample, UNCLASSED};

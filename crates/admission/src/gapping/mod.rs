@@ -37,4 +37,4 @@ mod rule;
 mod target;
 
 pub use rule::{ADDITIVE_GAPS, PERCENTAGES, Restriction, Rule, SEVERITIES};
-pub use target::{Counts, Decision, Reason, Released, Settings, Target};
+pub use target::{Counts, Decision, GappedTarget, Reason, Released, Settings};

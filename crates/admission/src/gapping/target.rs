@@ -24,7 +24,7 @@ pub struct Settings {
 pub enum Decision<T> {
     /// Send it.
     Send(T),
-    /// It waits; [`Target::next`] will say. Another one may have to go for it.
+    /// It waits; [`GappedTarget::next`] will say. Another one may have to go for it.
     Queued(Option<T>),
     /// Refuse it.
     Refuse(T, Reason),
@@ -63,12 +63,13 @@ pub struct Counts {
     pub withdrawn: u64,
 }
 
-/// The sender's side of one upstream. `T` is what the shell keeps of a request that waits.
+/// The sender's side of one upstream: spaces the requests to it. `T` is what the shell keeps of a request
+/// that waits.
 ///
 /// ```
-/// use flashweir_admission::gapping::{Decision, Released, Restriction, Settings, Target};
+/// use flashweir_admission::gapping::{Decision, GappedTarget, Released, Restriction, Settings};
 /// use flashweir_core::{Instant, Rate, Rng};
-/// let mut target = Target::new(Settings::default(), Rng::new(1));
+/// let mut target = GappedTarget::new(Settings::default(), Rng::new(1));
 /// let restriction = Restriction { from_rank: 1, severity: 1, rate: Rate::from_per_second(10.0) };
 /// let now = Instant::from_secs(1);
 /// target.restrict(now, Some(restriction));
@@ -80,7 +81,7 @@ pub struct Counts {
 /// assert_eq!((wake, target.next(wake)), (Instant::from_millis(1_100), Some(Released::Send("c"))));
 /// ```
 #[derive(Debug)]
-pub struct Target<T> {
+pub struct GappedTarget<T> {
     settings: Settings,
     restriction: Option<Restriction>,
     spacing: Spacing,
@@ -99,7 +100,7 @@ impl Default for Settings {
     }
 }
 
-impl<T> Target<T> {
+impl<T> GappedTarget<T> {
     /// Without restriction. `random` draws for a percentage.
     #[must_use]
     pub fn new(settings: Settings, random: Rng) -> Self {
@@ -246,8 +247,8 @@ mod tests {
         Some(Restriction { from_rank: 1, severity: 1, rate: Rate::from_per_second(rate) })
     }
 
-    fn target(rate: f64, queue_max: usize) -> Target<u32> {
-        let mut target = Target::new(Settings { queue_max, ..Settings::default() }, Rng::new(1));
+    fn target(rate: f64, queue_max: usize) -> GappedTarget<u32> {
+        let mut target = GappedTarget::new(Settings { queue_max, ..Settings::default() }, Rng::new(1));
         target.restrict(Instant::ZERO, at_rate(rate));
         target
     }

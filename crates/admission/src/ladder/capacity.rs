@@ -47,7 +47,7 @@ pub(super) struct Capacity {
 
 /// Measurements of one interval.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct IntervalCounts {
     pub(super) span_s: f64,
     /// Requests per second that the origin completed.
     pub(super) completed_rps: f64,
@@ -74,8 +74,8 @@ impl Capacity {
     }
 
     /// Learns from an interval in which something was asked of senders.
-    pub(super) fn observe(&mut self, seen: &Seen) {
-        let &Seen { span_s, completed_rps, is_busy, binds } = seen;
+    pub(super) fn observe(&mut self, counts: &IntervalCounts) {
+        let &IntervalCounts { span_s, completed_rps, is_busy, binds } = counts;
         self.completed_rps +=
             (completed_rps - self.completed_rps) * (1.0 - libm::exp(-span_s / COMPLETED_OVER_S));
         if is_busy && self.rps <= 0.0 {
@@ -100,20 +100,20 @@ impl Capacity {
 mod tests {
     use super::*;
 
-    fn seen(completed_rps: f64, is_busy: bool, binds: bool) -> Seen {
-        Seen { span_s: 0.1, completed_rps, is_busy, binds }
+    fn counts(completed_rps: f64, is_busy: bool, binds: bool) -> IntervalCounts {
+        IntervalCounts { span_s: 0.1, completed_rps, is_busy, binds }
     }
 
     #[test]
     fn what_is_completed_while_work_waits_is_the_capacity() {
         let mut capacity = Capacity::UNKNOWN;
         capacity.guess(500.0);
-        (0..31).for_each(|_| capacity.observe(&seen(200.0, true, true)));
+        (0..31).for_each(|_| capacity.observe(&counts(200.0, true, true)));
         assert!((capacity.rps() - 200.0).abs() < 30.0, "{}", capacity.rps());
-        (0..400).for_each(|_| capacity.observe(&seen(200.0, true, true)));
+        (0..400).for_each(|_| capacity.observe(&counts(200.0, true, true)));
         assert!((capacity.rps() - 200.0).abs() < 1.0, "{}", capacity.rps());
         // Nothing is learned from an origin that had nothing to do.
-        (0..200).for_each(|_| capacity.observe(&seen(50.0, false, false)));
+        (0..200).for_each(|_| capacity.observe(&counts(50.0, false, false)));
         assert!((capacity.rps() - 200.0).abs() < 1.0, "{}", capacity.rps());
     }
 
@@ -123,12 +123,12 @@ mod tests {
         capacity.guess(100.0);
         (0..60).for_each(|_| {
             let completed_rps = capacity.rps().min(200.0);
-            capacity.observe(&seen(completed_rps, capacity.rps() > 200.0, true));
+            capacity.observe(&counts(completed_rps, capacity.rps() > 200.0, true));
         });
         assert!((capacity.rps() - 200.0).abs() < 20.0, "{}", capacity.rps());
         let mut fixed = Capacity::UNKNOWN;
         fixed.guess(100.0);
-        (0..600).for_each(|_| fixed.observe(&seen(100.0, false, true)));
+        (0..600).for_each(|_| fixed.observe(&counts(100.0, false, true)));
         assert!(fixed.rps() <= 120.0 + 1e-9, "{}", fixed.rps());
     }
 }

@@ -1,6 +1,6 @@
 //! Computes the rate advertised to all senders together, ten times a second.
 
-use super::capacity::{Capacity, Seen};
+use super::capacity::{Capacity, IntervalCounts};
 use super::first::FirstRule;
 use super::{LadderGate, Rungs, Scheme, level_us};
 use flashweir_core::limits::CLASSES;
@@ -228,7 +228,7 @@ impl LadderPlanner {
                 // The sentry's estimate may be several times too high below its limit: by that one the level
                 // of a backlog would stay below every onset. A lower one than what was counted in a few
                 // moments is the better one.
-                self.capacity.observe(&Seen { span_s, completed_rps, is_busy: true, binds: false });
+                self.capacity.observe(&IntervalCounts { span_s, completed_rps, is_busy: true, binds: false });
                 if input.capacity_rps < self.capacity.rps() {
                     self.capacity.guess(input.capacity_rps);
                 }
@@ -238,7 +238,7 @@ impl LadderPlanner {
             return;
         };
         let level_us = level_us(input.backlog_milli, Rate::from_per_second(self.capacity.rps()));
-        self.capacity.observe(&Seen {
+        self.capacity.observe(&IntervalCounts {
             span_s,
             completed_rps,
             is_busy: match (&self.gate, &self.rungs) {

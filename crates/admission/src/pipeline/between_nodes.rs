@@ -5,7 +5,7 @@
 //! Neither has a queue here: requests wait in the sentry's. A request that has waited there was judged by the
 //! ladder when it came; its upstream's limit is asked about again, because the token was not taken meanwhile.
 
-use crate::gapping::{Restriction, Settings, Target};
+use crate::gapping::{GappedTarget, Restriction, Settings};
 use crate::ladder::Orders;
 use crate::retry_after::AT_A_BOUND;
 use flashweir_core::{Duration, Instant, Reason, Rng, Shed};
@@ -18,7 +18,7 @@ const BURST: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) struct BetweenNodes {
     orders: Orders,
-    upstream: Target<()>,
+    upstream: GappedTarget<()>,
 }
 
 impl BetweenNodes {
@@ -26,7 +26,7 @@ impl BetweenNodes {
     pub(super) fn new() -> Self {
         let settings = Settings { queue_max: 0, burst: BURST, ..Settings::default() };
         // The rule is a rate, which draws nothing.
-        Self { orders: Orders::default(), upstream: Target::new(settings, Rng::new(0)) }
+        Self { orders: Orders::default(), upstream: GappedTarget::new(settings, Rng::new(0)) }
     }
 
     pub(super) fn obey(&mut self, orders: Orders) {

@@ -3,7 +3,7 @@
 
 use super::ledger::FlowMark;
 use super::{Ledger, RefusedAttempts, StageName};
-use crate::flash_crowd::{FlashCrowdGate, Plan, Response, Sample, Standing};
+use crate::flash_crowd::{CeilingPriority, FlashCrowdGate, Plan, Response, Sample};
 use alloc::sync::Arc;
 use flashweir_core::{Instant, Verdict};
 
@@ -34,18 +34,24 @@ impl ConnectionPipeline {
     }
 
     /// A connection for this host arrives; `person_key` recognises one that was refused and comes again.
-    pub fn arrive(&mut self, now: Instant, host_key: u64, person_key: u64, standing: Standing) -> Verdict {
+    pub fn arrive(
+        &mut self,
+        now: Instant,
+        host_key: u64,
+        person_key: u64,
+        ceiling_priority: CeilingPriority,
+    ) -> Verdict {
         let is_retry = self.attempts.is_retry(now, person_key);
         self.ledger.offered += 1;
         self.ledger.unique_offered += u64::from(!is_retry);
         self.flash_crowd.observe_offered(host_key);
-        let verdict = self.flash_crowd.check(now, host_key, standing);
+        let verdict = self.flash_crowd.check(now, host_key, ceiling_priority);
         if let Verdict::Shed(_) = verdict {
             self.ledger.refuse(StageName::FlashCrowd);
             let _replaced = self.attempts.remember(now, person_key);
             return verdict;
         }
-        self.flash_crowd.commit(host_key, standing);
+        self.flash_crowd.commit(host_key, ceiling_priority);
         self.ledger.admitted += 1;
         self.flash_crowd.entered();
         if is_retry {

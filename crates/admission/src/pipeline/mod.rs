@@ -16,7 +16,7 @@
 //!
 //! *One permit* carries all shares. The share at the origin may end before the request does
 //! (`Permit::take_origin_share`), and pause while a client is waited for. Both end exactly once, with an
-//! [`Outcome`]; the shell sees to it that what is dropped ends as [`Outcome::Abandoned`].
+//! [`RequestOutcome`]; the shell sees to it that what is dropped ends as [`RequestOutcome::Abandoned`].
 //!
 //! *Demand* is counted once, at the door, before any decision: offered, and offered without recognised
 //! retries (`refused_attempts`). Each refusal is charged to one stage in a ledger, from which every stage's
@@ -62,7 +62,7 @@ pub use order::{Resource, StageName};
 pub use refused_attempts::RefusedAttempts;
 pub use request::{
     AdmissionRequest, Arrival, Asking, CandidateOpinion, Delivery, FailureSource, OriginReport, OriginShare,
-    Outcome, Permit, Refusal, Released, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
+    Permit, Refusal, Released, RequestOutcome, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
 };
 pub use service::ServiceSettings;
 pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};

@@ -7,12 +7,12 @@ use super::service::find;
 use super::service_stages::{Judgement, SlotCheck, figures};
 use super::{
     AdmissionRequest, Arrival, Asking, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare,
-    Outcome, Permit, Pipeline, Refusal, Released, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
+    Permit, Pipeline, Refusal, Released, RequestOutcome, ServiceKey, ShadowRefusal, SharedByWorkers, Ticket,
 };
 use crate::fairness::Cause;
-use crate::flash_crowd::{GatePair, Standing};
+use crate::flash_crowd::{CeilingPriority, GatePair};
 use crate::retry_after::AT_A_BOUND;
-use crate::sentry::{Asked, Enqueued, Position, Slot, Turn};
+use crate::sentry::{Enqueued, Position, SentryRequest, Slot, Turn};
 use flashweir_core::{Duration, Instant, Reason, Shed, Verdict};
 
 /// The stages, in the order in which a request is checked: cheap first.
@@ -264,7 +264,7 @@ impl<T> Pipeline<T> {
     }
 
     /// The origin is done with a request: others may have its slot, so [`next`](Self::next) is to be asked.
-    pub fn end_at_origin(&mut self, now: Instant, share: OriginShare, outcome: Outcome) {
+    pub fn end_at_origin(&mut self, now: Instant, share: OriginShare, outcome: RequestOutcome) {
         let OriginShare { service: key, slot, charge, candidate } = share;
         let Some(service) = self.service_mut(key) else { return };
         service.shares.end(now, charge);
@@ -313,12 +313,12 @@ impl<T> Pipeline<T> {
 
     /// A request is over. Its share at the origin ends with it, unless it has been taken. If it completed,
     /// its response is on its way to the client, which [`deliver`](Self::deliver) ends.
-    pub fn finish(&mut self, now: Instant, permit: Permit, outcome: Outcome) -> Option<Delivery> {
+    pub fn finish(&mut self, now: Instant, permit: Permit, outcome: RequestOutcome) -> Option<Delivery> {
         let key = permit.service;
         if let Some(share) = permit.origin {
             self.end_at_origin(now, share, outcome);
         }
-        let is_completed = matches!(outcome, Outcome::Completed(_));
+        let is_completed = matches!(outcome, RequestOutcome::Completed(_));
         match (self.judged(key), is_completed) {
             (Judged::Whole, false) => self.stages.flash_crowd.unfinished(),
             (Judged::Delivery, true) => self.stages.flash_crowd.handed_over(),
@@ -353,11 +353,11 @@ impl<T> Pipeline<T> {
             return Checked::Shed(StageName::Upstream, shed);
         };
         let mut takes_token = true;
-        let standing = service.standing(now, request, position);
-        if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, standing) {
+        let ceiling_priority = service.ceiling_priority(now, request, position);
+        if let Verdict::Shed(shed) = self.stages.flash_crowd.check(now, request.host_key, ceiling_priority) {
             if !self.stages.flash_crowd_options.is_shadow {
                 if request.is_counted() {
-                    self.stages.flash_crowd.refuse(request.host_key, standing);
+                    self.stages.flash_crowd.refuse(request.host_key, ceiling_priority);
                 }
                 service.cancel(slot);
                 return Checked::Shed(StageName::FlashCrowd, shed);
@@ -398,8 +398,8 @@ impl<T> Pipeline<T> {
         let key = request.service;
         let mut origin = None;
         if let Some(service) = find(&mut self.services, key) {
-            self.stages.flash_crowd.commit(request.host_key, request.standing, reserved.takes_token);
-            let asked = Asked { position: reserved.position, ..request.for_sentry() };
+            self.stages.flash_crowd.commit(request.host_key, request.ceiling_priority, reserved.takes_token);
+            let asked = SentryRequest { position: reserved.position, ..request.for_sentry() };
             let usual_us = service.sentry.as_ref().map_or(0, |sentry| sentry.gate.cost_us(&asked));
             let slot = match (reserved.slot, &mut service.sentry) {
                 (Some(slot), Some(sentry)) => SlotShare::Taken(sentry.gate.commit(now, arrived, asked, slot)),
@@ -437,7 +437,7 @@ impl<T> Pipeline<T> {
         let is_hot =
             self.stages.flash_crowd.is_hot(request.host_key) && !self.stages.flash_crowd_options.is_shadow;
         let service = find(&mut self.services, request.service);
-        let service = service.filter(|_| request.standing != Standing::Exempt);
+        let service = service.filter(|_| request.ceiling_priority != CeilingPriority::Exempt);
         let Some(service) = service else { return (Position::Usual, None) };
         let Judgement { is_person, demoted } = service.judge_fairly(now, request, &self.evidence);
         self.was_person = is_person;
@@ -462,7 +462,7 @@ impl<T> Pipeline<T> {
         let (Some(deadline), Some(gate)) = (request.deadline, self.sentry(request.service)) else {
             return false;
         };
-        let asked = Asked { position, ..request.for_sentry() };
+        let asked = SentryRequest { position, ..request.for_sentry() };
         let service = Duration::from_micros(u64::from(gate.cost_us(&asked) / QUICK_PART));
         deadline <= now + gate.shortest_wait(now, &asked) + service
     }
@@ -483,7 +483,7 @@ impl<T> Pipeline<T> {
     fn enqueue(&mut self, now: Instant, waiter: Waiter<T>) -> Arrival<T> {
         let key = waiter.request.service;
         let position = waiter.position;
-        let asked = Asked { position, ..waiter.request.for_sentry() };
+        let asked = SentryRequest { position, ..waiter.request.for_sentry() };
         let service = find(&mut self.services, key);
         let Some((service, candidate)) = service.map(|service| (service, waiter.candidate)) else {
             unreachable!("a service was asked whether the request may wait");
@@ -584,7 +584,7 @@ impl<T> Pipeline<T> {
             && let Some((policy, key)) = service.candidate_of(candidate)
         {
             refusal.candidate = Some(CandidateOpinion {
-                said: policy.said(key),
+                decision: policy.decision(key),
                 class: asked.class,
                 in_flight: policy.in_flight(),
             });

@@ -3,8 +3,8 @@
 use super::StageName;
 use super::shares::Charge;
 use crate::fairness::{Cause, RequestSigns};
-use crate::flash_crowd::Standing;
-use crate::sentry::{self, Asked, Ending, Paused, Position, Said};
+use crate::flash_crowd::CeilingPriority;
+use crate::sentry::{self, Ending, Paused, Position, SentryRequest, VirtualDecision};
 use flashweir_core::{Instant, Reason, Shed};
 
 /// Names a service of one pipeline until its last request has ended; afterwards the key finds none.
@@ -36,7 +36,7 @@ pub struct AdmissionRequest {
     /// Its class: a place in the service's policy.
     pub class: u8,
     /// Priority of the class under a ceiling; the sentry is not asked about exempt ones.
-    pub standing: Standing,
+    pub ceiling_priority: CeilingPriority,
     /// The client, where shares are divided among clients: a hash of network, address, header or cookie.
     pub client_key: u64,
     /// A hash of method and path: requests of one class cost about the same.
@@ -51,7 +51,7 @@ pub struct AdmissionRequest {
     /// From then on its caller cannot use an answer, where it says so.
     pub deadline: Option<Instant>,
     /// Form in which the service's candidate policy takes it, where there is one that counts it.
-    pub candidate: Option<Asked>,
+    pub candidate: Option<SentryRequest>,
     /// The door is closed to it, for this reason: the gateway stops, or its connection is one too many.
     pub closed: Option<Reason>,
     /// Signs of its client, for shares among clients by what they have in common.
@@ -71,10 +71,10 @@ impl AdmissionRequest {
         self.asking == Asking::First
     }
 
-    pub(super) fn for_sentry(&self) -> Asked {
+    pub(super) fn for_sentry(&self) -> SentryRequest {
         let Self { class, url_class, client_key, .. } = *self;
         let is_counted = self.is_counted();
-        Asked { class, url_class, client_key, position: Position::Usual, is_uncounted: !is_counted }
+        SentryRequest { class, url_class, client_key, position: Position::Usual, is_uncounted: !is_counted }
     }
 }
 
@@ -141,8 +141,8 @@ pub struct SentryFigures {
 /// Opinion of the candidate policy on a request that was refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CandidateOpinion {
-    /// Its opinion.
-    pub said: Said,
+    /// Its decision.
+    pub decision: VirtualDecision,
     /// Class of the request, by its place in the candidate.
     pub class: u8,
     /// Virtual requests at the origin.
@@ -173,7 +173,7 @@ impl Ticket {
 
 /// End of an admitted request, at the origin or altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// The response was whole and without error.
     Completed(OriginReport),
     /// It failed. Only the owner of the source learns from that.
@@ -203,7 +203,7 @@ pub struct OriginReport {
     pub measured_us: Option<u32>,
 }
 
-impl Outcome {
+impl RequestOutcome {
     /// As the sentry takes it.
     pub(super) fn at_origin(self) -> Ending {
         match self {

@@ -4,8 +4,8 @@ use super::request::CandidateKey;
 use super::service::{Sentry, Service};
 use super::{AdmissionRequest, SentryFigures, ShadowRefusal, StageName};
 use crate::fairness::{Cause, Evidence};
-use crate::flash_crowd::Standing;
-use crate::sentry::{Asked, CandidateGate, Position, SentryGate, Slot, SlotOpinion};
+use crate::flash_crowd::CeilingPriority;
+use crate::sentry::{CandidateGate, Position, SentryGate, SentryRequest, Slot, SlotOpinion};
 use flashweir_core::{Instant, Shed};
 
 /// The sentry's opinion, or the slot that the request has.
@@ -63,7 +63,7 @@ impl<T> Service<T> {
             return SlotCheck::Pass(slot);
         }
         let Some(sentry) = self.sentry_for(request) else { return SlotCheck::Pass(None) };
-        let asked = Asked { position, ..request.for_sentry() };
+        let asked = SentryRequest { position, ..request.for_sentry() };
         if sentry.is_shadow {
             let (slot, shed) = sentry.gate.check_in_shadow(now, asked);
             if let (Some(shed), None) = (shed, &shadow) {
@@ -81,20 +81,25 @@ impl<T> Service<T> {
 
     /// The sentry, as far as this request goes: exempt classes are none of its.
     pub(super) fn sentry_for(&mut self, request: &AdmissionRequest) -> Option<&mut Sentry<T>> {
-        self.sentry.as_mut().filter(|_| request.standing != Standing::Exempt)
+        self.sentry.as_mut().filter(|_| request.ceiling_priority != CeilingPriority::Exempt)
     }
 
     /// Priority of the request under a ceiling: requests within their class's guarantee come before the
     /// others, those of a client over its share after them. A sentry in shadow guarantees nothing.
-    pub(super) fn standing(&self, now: Instant, request: &AdmissionRequest, position: Position) -> Standing {
-        match (request.standing, &self.sentry) {
-            (Standing::Credit { .. }, Some(sentry))
+    pub(super) fn ceiling_priority(
+        &self,
+        now: Instant,
+        request: &AdmissionRequest,
+        position: Position,
+    ) -> CeilingPriority {
+        match (request.ceiling_priority, &self.sentry) {
+            (CeilingPriority::Credit { .. }, Some(sentry))
                 if !sentry.is_shadow && sentry.gate.is_within_guarantee(now, request.class) =>
             {
-                Standing::FIRST
+                CeilingPriority::FIRST
             }
-            (Standing::Credit { .. }, _) if position == Position::OverShare => Standing::Spare,
-            (standing, _) => standing,
+            (CeilingPriority::Credit { .. }, _) if position == Position::OverShare => CeilingPriority::Spare,
+            (ceiling_priority, _) => ceiling_priority,
         }
     }
 
@@ -123,7 +128,7 @@ impl<T> Service<T> {
 
     /// Returns true if the service is short and the request shows signs of its client.
     pub(super) fn is_judged_fairly(&self, now: Instant, request: &AdmissionRequest) -> bool {
-        let is_known = request.signs.person_key != 0 && request.standing != Standing::Exempt;
+        let is_known = request.signs.person_key != 0 && request.ceiling_priority != CeilingPriority::Exempt;
         is_known && self.is_short(now)
     }
 
@@ -146,7 +151,7 @@ impl<T> Service<T> {
         position: Position,
     ) -> Option<CandidateKey> {
         let ((policy, number), asked) = (self.candidate.as_mut()?, request.candidate?);
-        let Some(key) = policy.arrive(now, Asked { position, ..asked }) else {
+        let Some(key) = policy.arrive(now, SentryRequest { position, ..asked }) else {
             self.candidate_overflows += 1;
             return None;
         };

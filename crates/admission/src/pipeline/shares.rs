@@ -255,7 +255,7 @@ mod tests {
         serve(&mut shares, 1_000, 5_000, &[(1, 60), (2, 10), (3, 10), (4, 15)]);
         let over =
             |shares: &mut Shares, now_ms| [1, 2, 3, 4, 5].map(|client| shares.is_over(at(now_ms), 0, client));
-        assert_eq!(over(&mut shares, 5_000), [false; 5], "nobody waits");
+        assert_eq!(over(&mut shares, 5_000), [false; 5], "none waits");
         shares.is_short_at(at(5_000));
         assert_eq!(over(&mut shares, 5_000), [true, false, false, false, false]);
         // Another class has separate shares.

@@ -13,7 +13,7 @@
 use super::gate::SentryGate;
 use super::hold::{End, queue_of};
 use super::plan::{BatchTest, ClassPlan};
-use super::request::{Coming, Position, Slot, SlotOpinion, Turn};
+use super::request::{ArrivingRequest, Position, Slot, SlotOpinion, Turn};
 use super::sample::SERVICE_TIMES;
 use flashweir_core::limits::{CLASSES, CLIENT_LANES};
 use flashweir_core::{Duration, Instant, Reason};
@@ -51,17 +51,22 @@ impl Rounds {
 }
 
 impl<T> SentryGate<T> {
-    pub(super) fn check_in_batch(&mut self, now: Instant, coming: &Coming, test: &BatchTest) -> SlotOpinion {
-        let class_index = usize::from(coming.asked.class);
-        let decides_now =
-            coming.class.delay.is_zero() && self.hold.queue_len(queue_of(class_index, Position::Usual)) == 0;
+    pub(super) fn check_in_batch(
+        &mut self,
+        now: Instant,
+        arriving: &ArrivingRequest,
+        test: &BatchTest,
+    ) -> SlotOpinion {
+        let class_index = usize::from(arriving.request.class);
+        let decides_now = arriving.class.delay.is_zero()
+            && self.hold.queue_len(queue_of(class_index, Position::Usual)) == 0;
         if decides_now {
-            let cost_us = u64::from(coming.cost_us.max(1));
-            if passing(test, &coming.class, self.in_flight(), Duration::ZERO, 1, cost_us) == 0 {
-                self.rounds.failed = Some((now, coming.class.rank));
-                return SlotOpinion::Shed(self.shed(Reason::Batch, coming));
+            let cost_us = u64::from(arriving.cost_us.max(1));
+            if passing(test, &arriving.class, self.in_flight(), Duration::ZERO, 1, cost_us) == 0 {
+                self.rounds.failed = Some((now, arriving.class.rank));
+                return SlotOpinion::Shed(self.shed(Reason::Batch, arriving));
             }
-            if self.take(now, coming.class.limit) {
+            if self.take(now, arriving.class.limit) {
                 return SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false });
             }
         }
@@ -87,18 +92,18 @@ impl<T> SentryGate<T> {
                     return None;
                 }
                 self.rounds.open = Some(Round { admit: round.admit - 1, ..round });
-                let gone = self.hold.take_from_lane(
+                let dequeued = self.hold.take_from_lane(
                     queue_of(round.class, Position::Usual),
                     round.lane,
                     End::Oldest,
                 )?;
-                return Some(self.go(gone));
+                return Some(self.go(dequeued));
             } else if round.refuse > 0 {
                 self.rounds.open = Some(Round { refuse: round.refuse - 1, ..round });
-                if let Some(gone) =
+                if let Some(dequeued) =
                     self.hold.take_from_lane(queue_of(round.class, Position::Usual), round.lane, End::Oldest)
                 {
-                    return Some(self.refuse(gone, Reason::Batch));
+                    return Some(self.refuse(dequeued, Reason::Batch));
                 }
             } else {
                 self.rounds.open = self.open_lane(now, test, round.class, round.lane + 1);

@@ -32,7 +32,7 @@ use super::hold::Ticket;
 use super::in_flight::Permit;
 use super::plan::Plan;
 use super::policy::Policy;
-use super::request::{Arrived, Asked, Ending, Released};
+use super::request::{Arrived, Ending, Released, SentryRequest};
 use super::sample::Sample;
 use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;
@@ -57,9 +57,9 @@ pub struct CandidateGate {
     looked_at: Option<Instant>,
 }
 
-/// Decision of the candidate on a request, as far as it has been taken.
+/// Decision of the candidate on a request, as far as it has been taken. It has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum VirtualDecision {
     /// Let it in, at once or after it waited.
     Admit,
     /// Make it wait; it still does.
@@ -159,7 +159,7 @@ impl CandidateGate {
     /// A request arrives, in its class of the candidate's. Each step of the live policy is to be reported by
     /// the key, to the end ([`live_ended`](Self::live_ended), [`live_refused`](Self::live_refused) or
     /// [`live_left`](Self::live_left)). `None`: too many are compared already.
-    pub fn arrive(&mut self, now: Instant, asked: Asked) -> Option<usize> {
+    pub fn arrive(&mut self, now: Instant, asked: SentryRequest) -> Option<usize> {
         self.look(now);
         // An entry in `due` may outlive its request.
         if self.requests.len().max(self.due.len()) >= CANDIDATE_REQUESTS {
@@ -194,12 +194,12 @@ impl CandidateGate {
 
     /// Decision of the candidate on a request that the live policy is not done with.
     #[must_use]
-    pub fn said(&self, key: usize) -> Said {
+    pub fn decision(&self, key: usize) -> VirtualDecision {
         match self.requests[key].candidate {
-            Candidate::LetIn { .. } | Candidate::Ended => Said::Admit,
+            Candidate::LetIn { .. } | Candidate::Ended => VirtualDecision::Admit,
             // A request whose client left has no decision.
-            Candidate::Waits(_) | Candidate::Left => Said::Hold,
-            Candidate::Refused(reason) => Said::Shed(reason),
+            Candidate::Waits(_) | Candidate::Left => VirtualDecision::Hold,
+            Candidate::Refused(reason) => VirtualDecision::Shed(reason),
         }
     }
 

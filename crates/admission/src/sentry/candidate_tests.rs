@@ -34,8 +34,8 @@ fn candidate(policy: &Policy, plan: &Plan) -> CandidateGate {
     CandidateGate::new(Arc::new(Common::new(1)), 0, policy, plan)
 }
 
-fn ask(class: u8) -> Asked {
-    Asked { class, ..Asked::default() }
+fn ask(class: u8) -> SentryRequest {
+    SentryRequest { class, ..SentryRequest::default() }
 }
 
 fn at(millis: u64) -> Instant {
@@ -106,14 +106,16 @@ impl Both {
 
     fn take(&mut self, step: &Step) {
         match *step {
-            Step::Arrive(class, client_key) => self.arrive(Asked { class, client_key, ..Asked::default() }),
+            Step::Arrive(class, client_key) => {
+                self.arrive(SentryRequest { class, client_key, ..SentryRequest::default() })
+            }
             Step::End(which, completed) if !self.in_flight.is_empty() => {
                 let (key, permit) = self.in_flight.remove(which % self.in_flight.len());
                 self.live.end(self.now, permit, Ending { completed, ..Ending::default() });
                 self.candidate.live_ended(self.now, key, completed);
             }
             Step::Leave(which) if !self.held.is_empty() => {
-                let (&key, &ticket) = self.held.iter().nth(which % self.held.len()).expect("somebody");
+                let (&key, &ticket) = self.held.iter().nth(which % self.held.len()).expect("one waits");
                 self.held.remove(&key);
                 self.live.leave(self.now, ticket);
                 self.candidate.live_left(self.now, key);
@@ -124,7 +126,7 @@ impl Both {
         self.release();
     }
 
-    fn arrive(&mut self, asked: Asked) {
+    fn arrive(&mut self, asked: SentryRequest) {
         self.offered += 1;
         let key = self.candidate.arrive(self.now, asked).expect("few are compared");
         match self.live.arrive(self.now, asked, key) {
@@ -187,8 +189,8 @@ proptest! {
         let mut both = Both::new(&policy, &plan, &plan);
         for step in &steps {
             both.take(step);
-            prop_assert!(both.in_flight.iter().all(|(key, _)| both.candidate.said(*key) == Said::Admit));
-            prop_assert!(both.held.keys().all(|key| both.candidate.said(*key) == Said::Hold));
+            prop_assert!(both.in_flight.iter().all(|(key, _)| both.candidate.decision(*key) == VirtualDecision::Admit));
+            prop_assert!(both.held.keys().all(|key| both.candidate.decision(*key) == VirtualDecision::Hold));
             prop_assert_eq!(both.candidate.in_flight(), both.live.in_flight());
         }
         let live = both.live.drain(both.now);
@@ -265,7 +267,7 @@ fn one_that_both_let_in_lasts_as_long_as_it_really_did() {
     gate.live_refused(at(0), keys[0]);
     gate.live_let_in(at(0), keys[1]);
     gate.live_let_in(at(0), keys[2]);
-    assert_eq!(keys.map(|key| gate.said(key))[1..], [Said::Admit, Said::Hold]);
+    assert_eq!(keys.map(|key| gate.decision(key))[1..], [VirtualDecision::Admit, VirtualDecision::Hold]);
     // The live policy's third is over before the candidate has begun with it: it takes 12 ms from then on.
     gate.live_ended(at(12), keys[2], true);
     gate.look(at(30));
@@ -303,7 +305,7 @@ fn comparing_allocates_nothing() {
     let mut run = |count| {
         for n in arrived..arrived + count {
             let now = at(0) + Duration::from_micros(200) * n;
-            let asked = Asked {
+            let asked = SentryRequest {
                 class: (n % 3) as u8,
                 url_class: n,
                 client_key: n.into(),

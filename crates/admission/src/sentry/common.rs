@@ -12,7 +12,7 @@
 use super::hold::{class_of, position_of, queue_of};
 use super::plan::ClassPlan;
 use super::request::Position;
-use super::room::Standing;
+use super::room::QueueState;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use alloc::boxed::Box;
 use flashweir_core::limits::CLASSES;
@@ -27,7 +27,7 @@ pub struct Common {
     /// Queued requests, by class and position.
     held: Line<[[AtomicU32; Position::ALL.len()]; CLASSES]>,
     /// States by which their queues stand, in the same order.
-    standing: Line<[[Standing; Position::ALL.len()]; CLASSES]>,
+    queue_states: Line<[[QueueState; Position::ALL.len()]; CLASSES]>,
     /// By class, nanoseconds: until when the guaranteed rate is used up.
     guarantees: Line<[AtomicU64; CLASSES]>,
     gates: Box<[Line<AtomicU64>]>,
@@ -98,7 +98,7 @@ impl Common {
             in_flight: Line::default(),
             long: Line::default(),
             held: Line::default(),
-            standing: Line::default(),
+            queue_states: Line::default(),
             guarantees: Line::default(),
             gates: (0..gates).map(|_| Line(AtomicU64::new(Precedence::NONE.0))).collect(),
             elsewhere: Line::default(),
@@ -180,7 +180,7 @@ impl Common {
     #[must_use]
     pub fn stands(&self, class: usize) -> bool {
         let queues = Position::ALL.map(|position| queue_of(class, position));
-        queues.into_iter().filter_map(|queue| self.standing(queue)).any(Standing::stands)
+        queues.into_iter().filter_map(|queue| self.queue_state(queue)).any(QueueState::stands)
     }
 
     /// Queued requests of a class that have this position in it, over all gates.
@@ -233,8 +233,8 @@ impl Common {
     }
 
     /// State that decides if a queue stands; none for a class beyond the bound.
-    pub(super) fn standing(&self, queue: usize) -> Option<&Standing> {
-        self.standing.0.get(class_of(queue))?.get(position_of(queue) as usize)
+    pub(super) fn queue_state(&self, queue: usize) -> Option<&QueueState> {
+        self.queue_states.0.get(class_of(queue))?.get(position_of(queue) as usize)
     }
 
     /// One of a queue waits no more.

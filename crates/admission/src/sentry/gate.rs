@@ -15,12 +15,14 @@
 
 use super::batch::{Rounds, lane_of_cost};
 use super::common::{Common, Precedence};
-use super::hold::{End, Gone, Hold, Place, Ticket, class_of, position_of, queue_of, queues_of};
+use super::hold::{Dequeued, End, Hold, QueueSlot, Ticket, class_of, position_of, queue_of, queues_of};
 use super::in_flight::{InFlight, Permit, micros};
 use super::order::Order;
 use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
-use super::request::{Arrived, Asked, Coming, Ending, Enqueued, Position, Released, Slot, SlotOpinion, Turn};
+use super::request::{
+    Arrived, ArrivingRequest, Ending, Enqueued, Position, Released, SentryRequest, Slot, SlotOpinion, Turn,
+};
 use super::room::Room;
 use super::sample::Sample;
 use alloc::sync::Arc;
@@ -40,7 +42,7 @@ pub struct SentryGate<T> {
     /// The target where the ladder begins.
     usual_target: Duration,
     pub(super) in_flight: InFlight,
-    pub(super) hold: Hold<(Asked, T)>,
+    pub(super) hold: Hold<(SentryRequest, T)>,
     pub(super) rounds: Rounds,
     /// The first request queued here, as published to other gates.
     first: Precedence,
@@ -80,7 +82,7 @@ impl<T> SentryGate<T> {
     /// A request arrives at this gate and no other stage has a say:
     /// [`observe_offered`](Self::observe_offered), [`check`](Self::check), and [`commit`](Self::commit) or
     /// [`enqueue`](Self::enqueue).
-    pub fn arrive(&mut self, now: Instant, asked: Asked, request: T) -> Arrived<T> {
+    pub fn arrive(&mut self, now: Instant, asked: SentryRequest, request: T) -> Arrived<T> {
         self.observe_offered(asked, false);
         match self.check(now, asked) {
             SlotOpinion::Pass(slot) => Arrived::Admit(request, self.commit(now, now, asked, slot)),
@@ -96,52 +98,52 @@ impl<T> SentryGate<T> {
 
     /// Counts a request that arrives at the door, before any decision. Its class is always taken as one of
     /// the policy's.
-    pub fn observe_offered(&mut self, asked: Asked, is_retry: bool) {
-        let Coming { asked, cost_us, .. } = self.coming(asked);
-        let counts = self.in_flight.class(asked.class.into());
+    pub fn observe_offered(&mut self, request: SentryRequest, is_retry: bool) {
+        let ArrivingRequest { request, cost_us, .. } = self.arriving(request);
+        let counts = self.in_flight.class(request.class.into());
         counts.offered += 1;
         counts.unique_offered += u64::from(!is_retry);
         counts.offered_cost_us += u64::from(cost_us);
     }
 
     /// Counts a request that another stage refused, at once or after it waited here.
-    pub fn observe_refused_elsewhere(&mut self, asked: Asked) {
-        let Coming { asked, .. } = self.coming(asked);
-        self.in_flight.class(asked.class.into()).shed_elsewhere += 1;
+    pub fn observe_refused_elsewhere(&mut self, request: SentryRequest) {
+        let ArrivingRequest { request, .. } = self.arriving(request);
+        self.in_flight.class(request.class.into()).shed_elsewhere += 1;
     }
 
     /// Checks if a request may go to the origin now. A slot that comes back is reserved for it, since other
     /// gates share the slots: it is to be [committed](Self::commit) or [cancelled](Self::cancel). A refusal
     /// is counted. O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
-    pub fn check(&mut self, now: Instant, asked: Asked) -> SlotOpinion {
-        let coming = self.coming(asked);
-        if self.take_long(now, &asked) {
-            let is_guaranteed = self.common.is_within_guarantee(now, coming.asked.class, &coming.class);
+    pub fn check(&mut self, now: Instant, request: SentryRequest) -> SlotOpinion {
+        let arriving = self.arriving(request);
+        if self.take_long(now, &request) {
+            let is_guaranteed = self.common.is_within_guarantee(now, arriving.request.class, &arriving.class);
             return SlotOpinion::Pass(Slot { is_guaranteed, is_long: true });
         }
         let most = self.plan.limit.saturating_mul(GUARANTEED_LIMITS);
-        if self.common.is_within_guarantee(now, coming.asked.class, &coming.class) {
+        if self.common.is_within_guarantee(now, arriving.request.class, &arriving.class) {
             if self.take(now, most) {
                 return SlotOpinion::Pass(Slot { is_guaranteed: true, is_long: false });
             }
-            self.in_flight.class(coming.asked.class.into()).without_room +=
-                u64::from(!coming.asked.is_uncounted);
+            self.in_flight.class(arriving.request.class.into()).without_room +=
+                u64::from(!arriving.request.is_uncounted);
         }
         match self.plan.decide {
-            Decide::Reservation => self.check_reserved(now, &coming),
-            Decide::Batch(test) => self.check_in_batch(now, &coming, &test),
-            Decide::Threshold => self.check_at_threshold(now, &coming),
+            Decide::Reservation => self.check_reserved(now, &arriving),
+            Decide::Batch(test) => self.check_in_batch(now, &arriving, &test),
+            Decide::Threshold => self.check_at_threshold(now, &arriving),
         }
     }
 
     /// A request that arrived at `arrived` is sent to the origin, in a slot that was reserved for it.
-    pub fn commit(&mut self, now: Instant, arrived: Instant, asked: Asked, slot: Slot) -> Permit {
-        let Coming { asked, class, .. } = self.coming(asked);
+    pub fn commit(&mut self, now: Instant, arrived: Instant, request: SentryRequest, slot: Slot) -> Permit {
+        let ArrivingRequest { request, class, .. } = self.arriving(request);
         if slot.is_guaranteed {
             // Another gate may have used the last of the rate since the check: one too many is no harm.
-            let _counted = self.common.is_guaranteed(now, asked.class.into(), &class);
+            let _counted = self.common.is_guaranteed(now, request.class.into(), &class);
         }
-        self.in_flight.begin(now, arrived, asked, slot.is_long)
+        self.in_flight.begin(now, arrived, request, slot.is_long)
     }
 
     /// Gives a reserved slot back, because another stage refuses the request.
@@ -151,26 +153,26 @@ impl<T> SentryGate<T> {
 
     /// A request waits for its turn, if need be instead of another; it is refused where the queue has no
     /// place for it.
-    pub fn enqueue(&mut self, now: Instant, asked: Asked, request: T) -> Enqueued<T> {
-        let coming = self.coming(asked);
+    pub fn enqueue(&mut self, now: Instant, asked: SentryRequest, request: T) -> Enqueued<T> {
+        let arriving = self.arriving(asked);
         if let Decide::Batch(_) = self.plan.decide {
-            return self.hold_or_shed(now, coming, lane_of_cost(coming.cost_us), request);
+            return self.hold_or_shed(now, arriving, lane_of_cost(arriving.cost_us), request);
         }
-        let limit = self.limit_for(&coming.class, coming.asked.position);
-        let is_first = !self.somebody_waits(&coming);
-        let lane = (mix(coming.asked.client_key) % CLIENT_LANES as u64) as usize;
-        let queued = self.hold_or_shed(now, coming, lane, request);
+        let limit = self.limit_for(&arriving.class, arriving.request.position);
+        let is_first = !self.somebody_waits(&arriving);
+        let lane = (mix(arriving.request.client_key) % CLIENT_LANES as u64) as usize;
+        let queued = self.hold_or_shed(now, arriving, lane, request);
         // A place may have been given back after the look for one, by a gate that did not yet see this
         // request queued.
         if let Enqueued::Queued(ticket) = queued
             && is_first
             && self.common.in_flight() < limit
             && self.take(now, limit)
-            && let Some(gone) = self.hold.take(ticket)
+            && let Some(dequeued) = self.hold.take(ticket)
         {
-            self.common.give_back_hold(gone.place.queue);
+            self.common.give_back_hold(dequeued.slot.queue);
             self.tell_first(now);
-            return Enqueued::Turn(gone.value.1, Slot { is_guaranteed: false, is_long: false });
+            return Enqueued::Turn(dequeued.value.1, Slot { is_guaranteed: false, is_long: false });
         }
         queued
     }
@@ -234,9 +236,9 @@ impl<T> SentryGate<T> {
 
     /// The client of one that waits has gone.
     pub fn leave(&mut self, now: Instant, ticket: Ticket) -> Option<T> {
-        let gone = self.take_out(now, ticket)?;
-        let (asked, request) = gone.value;
-        self.in_flight.class(class_of(gone.place.queue)).left += u64::from(!asked.is_uncounted);
+        let dequeued = self.take_out(now, ticket)?;
+        let (asked, request) = dequeued.value;
+        self.in_flight.class(class_of(dequeued.slot.queue)).left += u64::from(!asked.is_uncounted);
         Some(request)
     }
 
@@ -267,8 +269,8 @@ impl<T> SentryGate<T> {
 
     /// Estimated service time of a request at the origin, microseconds; 0 if nothing is known.
     #[must_use]
-    pub fn cost_us(&self, asked: &Asked) -> u32 {
-        self.plan.costs.of(asked.url_class, asked.class)
+    pub fn cost_us(&self, request: &SentryRequest) -> u32 {
+        self.plan.costs.of(request.url_class, request.class)
     }
 
     /// Requests in flight that hold a place, from all gates together.
@@ -305,84 +307,86 @@ impl<T> SentryGate<T> {
         sample
     }
 
-    fn take_out(&mut self, now: Instant, ticket: Ticket) -> Option<Gone<(Asked, T)>> {
-        let gone = self.hold.take(ticket)?;
-        self.common.give_back_hold(gone.place.queue);
+    fn take_out(&mut self, now: Instant, ticket: Ticket) -> Option<Dequeued<(SentryRequest, T)>> {
+        let dequeued = self.hold.take(ticket)?;
+        self.common.give_back_hold(dequeued.slot.queue);
         self.tell_first(now);
-        Some(gone)
+        Some(dequeued)
     }
 
-    fn check_reserved(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
-        let limit = self.limit_for(&coming.class, coming.asked.position);
-        if self.somebody_waits(coming) || !self.take(now, limit) {
+    fn check_reserved(&mut self, now: Instant, arriving: &ArrivingRequest) -> SlotOpinion {
+        let limit = self.limit_for(&arriving.class, arriving.request.position);
+        if self.somebody_waits(arriving) || !self.take(now, limit) {
             return SlotOpinion::Wait;
         }
-        if let Some(standing) = self.standing(coming.queue()) {
-            standing.passed(now);
+        if let Some(queue_state) = self.queue_state(arriving.queue()) {
+            queue_state.passed(now);
         }
         SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false })
     }
 
-    fn check_at_threshold(&mut self, now: Instant, coming: &Coming) -> SlotOpinion {
+    fn check_at_threshold(&mut self, now: Instant, arriving: &ArrivingRequest) -> SlotOpinion {
         // Every share of many consecutive requests is right, and no client can tell when its turn is.
         self.draws = self.draws.wrapping_add(1);
         let draw = (mix(self.draws ^ (self.index as u64) << INDEX_SHIFT) >> u32::BITS) as u32;
-        let share = coming.class.admit_share;
+        let share = arriving.class.admit_share;
         if share < u32::MAX && draw >= share {
-            return SlotOpinion::Shed(self.shed(Reason::Threshold, coming));
+            return SlotOpinion::Shed(self.shed(Reason::Threshold, arriving));
         }
-        self.check_reserved(now, coming)
+        self.check_reserved(now, arriving)
     }
 
     /// Looks up a request's class plan and cost.
-    pub(super) fn coming(&self, asked: Asked) -> Coming {
-        let class_index = usize::from(asked.class).min(self.plan.classes.len() - 1);
+    pub(super) fn arriving(&self, request: SentryRequest) -> ArrivingRequest {
+        let class_index = usize::from(request.class).min(self.plan.classes.len() - 1);
         // Rounds have one queue for a class.
         let has_rounds = matches!(self.plan.decide, Decide::Batch(_));
-        let position = if has_rounds { Position::Usual } else { asked.position };
-        let asked = Asked { class: class_index as u8, position, ..asked };
+        let position = if has_rounds { Position::Usual } else { request.position };
+        let request = SentryRequest { class: class_index as u8, position, ..request };
         let class = self.plan.classes[class_index];
-        Coming { asked, class, cost_us: self.plan.costs.of(asked.url_class, asked.class) }
+        ArrivingRequest { request, class, cost_us: self.plan.costs.of(request.url_class, request.class) }
     }
 
     /// Waits, if need be instead of another; refused where there is no place to wait.
     pub(super) fn hold_or_shed(
         &mut self,
         now: Instant,
-        coming: Coming,
+        arriving: ArrivingRequest,
         lane: usize,
         request: T,
     ) -> Enqueued<T> {
-        let (queue, target) = (coming.queue(), coming.class.target);
-        let stands = self.standing(queue).is_some_and(|standing| standing.arrived(now, target));
-        let room = Room::of(&coming.class, stands);
-        let places = room.len.div_ceil(if coming.is_over_share() { SPARE_PART } else { 1 });
-        let place = Place { queue, lane, cost_us: coming.cost_us.max(1) };
+        let (queue, target) = (arriving.queue(), arriving.class.target);
+        let stands = self.queue_state(queue).is_some_and(|queue_state| queue_state.arrived(now, target));
+        let room = Room::of(&arriving.class, stands);
+        let places = room.len.div_ceil(if arriving.is_over_share() { SPARE_PART } else { 1 });
+        let slot = QueueSlot { queue, lane, cost_us: arriving.cost_us.max(1) };
         let taken = self.common.take_hold(queue, places);
-        match (taken, self.standing(queue)) {
-            (Some(0), Some(standing)) => standing.filled(now),
-            (None, Some(standing)) => standing.refused(now, target),
+        match (taken, self.queue_state(queue)) {
+            (Some(0), Some(queue_state)) => queue_state.filled(now),
+            (None, Some(queue_state)) => queue_state.refused(now, target),
             _ => {}
         }
         // A displaced request leaves its place to the arriving one.
-        let displaced = if taken.is_some() { None } else { self.displace(now, &coming, &place) };
+        let displaced = if taken.is_some() { None } else { self.displace(now, &arriving, &slot) };
         if taken.is_none() && displaced.is_none() {
-            let is_over_share = coming.is_over_share();
-            let reason = if is_over_share { Reason::ClientShare } else { self.no_room(coming.class.limit) };
-            return Enqueued::Shed(request, self.shed(reason, &coming));
+            let is_over_share = arriving.is_over_share();
+            let reason = if is_over_share { Reason::ClientShare } else { self.no_room(arriving.class.limit) };
+            return Enqueued::Shed(request, self.shed(reason, &arriving));
         }
-        let ticket = match self.hold.push(now, place, (coming.asked, request)) {
+        let ticket = match self.hold.push(now, slot, (arriving.request, request)) {
             Ok(ticket) => ticket,
             // This gate's own bound (no request was displaced: that would have made room).
             Err((_, request)) => {
                 self.common.give_back_hold(queue);
-                return Enqueued::Shed(request, self.shed(Reason::Capacity, &coming));
+                return Enqueued::Shed(request, self.shed(Reason::Capacity, &arriving));
             }
         };
         self.tell_first(now);
-        let Some((gone, reason)) = displaced else { return Enqueued::Queued(ticket) };
-        let (asked, displaced) = gone.value;
-        let shed = self.shed(reason, &Coming { asked, class: coming.class, cost_us: gone.place.cost_us });
+        let Some((dequeued, reason)) = displaced else { return Enqueued::Queued(ticket) };
+        let (asked, displaced) = dequeued.value;
+        let evicted =
+            ArrivingRequest { request: asked, class: arriving.class, cost_us: dequeued.slot.cost_us };
+        let shed = self.shed(reason, &evicted);
         Enqueued::QueuedInsteadOf(ticket, displaced, shed)
     }
 
@@ -391,29 +395,29 @@ impl<T> SentryGate<T> {
     fn displace(
         &mut self,
         now: Instant,
-        coming: &Coming,
-        place: &Place,
-    ) -> Option<(Gone<(Asked, T)>, Reason)> {
+        arriving: &ArrivingRequest,
+        slot: &QueueSlot,
+    ) -> Option<(Dequeued<(SentryRequest, T)>, Reason)> {
         if matches!(self.plan.decide, Decide::Batch(_)) {
             return None;
         }
-        let newest_first = self.order(now, place.queue, &coming.class) == Order::NewestFirst;
-        let heaviest = self.hold.heaviest_lane(place.queue)?;
-        let most_us = self.hold.lane(place.queue, heaviest).cost_us;
-        let own_us = self.hold.lane(place.queue, place.lane).cost_us + u64::from(place.cost_us);
+        let newest_first = self.order(now, slot.queue, &arriving.class) == Order::NewestFirst;
+        let heaviest = self.hold.heaviest_lane(slot.queue)?;
+        let most_us = self.hold.lane(slot.queue, heaviest).cost_us;
+        let own_us = self.hold.lane(slot.queue, slot.lane).cost_us + u64::from(slot.cost_us);
         if newest_first {
             // Of several that wait for about as much, the oldest is the one that would be answered too late.
             return if most_us > 2 * own_us {
-                Some((self.hold.take_from_lane(place.queue, heaviest, End::Oldest)?, Reason::ClientShare))
+                Some((self.hold.take_from_lane(slot.queue, heaviest, End::Oldest)?, Reason::ClientShare))
             } else {
-                let reason = self.expired(place.queue, &coming.class);
-                Some((self.hold.take_oldest(place.queue)?, reason))
+                let reason = self.expired(slot.queue, &arriving.class);
+                Some((self.hold.take_oldest(slot.queue)?, reason))
             };
         }
         // Clients that ask for about as much are equal: none of them is refused for asking too much.
-        let gone =
-            (most_us > 2 * own_us).then(|| self.hold.take_from_lane(place.queue, heaviest, End::Newest));
-        Some((gone??, Reason::ClientShare))
+        let dequeued =
+            (most_us > 2 * own_us).then(|| self.hold.take_from_lane(slot.queue, heaviest, End::Newest));
+        Some((dequeued??, Reason::ClientShare))
     }
 
     /// The most important, if there is room for it and none more important waits elsewhere.
@@ -428,7 +432,7 @@ impl<T> SentryGate<T> {
         {
             return None;
         }
-        let gone = match self.order(now, queue, &class) {
+        let dequeued = match self.order(now, queue, &class) {
             Order::Fair => self.hold.take_fairly(queue, End::Oldest)?,
             Order::OldestFirst => self.hold.take_oldest(queue)?,
             Order::NewestFirst => {
@@ -436,7 +440,7 @@ impl<T> SentryGate<T> {
                 self.hold.take_fairly(queue, End::Newest)?
             }
         };
-        Some(self.go(gone))
+        Some(self.go(dequeued))
     }
 
     /// Of the queues of classes worth the same, the one with the newest request: where the newest go first,
@@ -451,29 +455,30 @@ impl<T> SentryGate<T> {
     }
 
     /// It is the turn of one that waited, for which a slot was [taken](Self::take).
-    pub(super) fn go(&mut self, gone: Gone<(Asked, T)>) -> Turn<T> {
-        self.common.give_back_hold(gone.place.queue);
-        let (asked, request) = gone.value;
-        Turn::Go { request, asked, arrived: gone.since, slot: Slot { is_guaranteed: false, is_long: false } }
+    pub(super) fn go(&mut self, dequeued: Dequeued<(SentryRequest, T)>) -> Turn<T> {
+        let Dequeued { slot: QueueSlot { queue, .. }, since, value: (asked, request) } = dequeued;
+        self.common.give_back_hold(queue);
+        Turn::Go { request, asked, arrived: since, slot: Slot { is_guaranteed: false, is_long: false } }
     }
 
     /// One that waited is refused.
-    pub(super) fn refuse(&mut self, gone: Gone<(Asked, T)>, reason: Reason) -> Turn<T> {
-        self.common.give_back_hold(gone.place.queue);
-        let (asked, request) = gone.value;
-        let class = self.plan.classes[class_of(gone.place.queue)];
-        Turn::Shed(request, self.shed(reason, &Coming { asked, class, cost_us: gone.place.cost_us }))
+    pub(super) fn refuse(&mut self, dequeued: Dequeued<(SentryRequest, T)>, reason: Reason) -> Turn<T> {
+        self.common.give_back_hold(dequeued.slot.queue);
+        let (asked, request) = dequeued.value;
+        let class = self.plan.classes[class_of(dequeued.slot.queue)];
+        let refused = ArrivingRequest { request: asked, class, cost_us: dequeued.slot.cost_us };
+        Turn::Shed(request, self.shed(reason, &refused))
     }
 
-    pub(super) fn shed(&mut self, reason: Reason, coming: &Coming) -> Shed {
-        if !coming.asked.is_uncounted {
-            let counts = self.in_flight.class(coming.asked.class.into());
+    pub(super) fn shed(&mut self, reason: Reason, arriving: &ArrivingRequest) -> Shed {
+        if !arriving.request.is_uncounted {
+            let counts = self.in_flight.class(arriving.request.class.into());
             counts.shed += 1;
             counts.shed_by_test += u64::from(matches!(reason, Reason::Threshold | Reason::Batch));
-            counts.shed_over_share += u64::from(coming.is_over_share() || reason == Reason::ClientShare);
-            counts.shed_cost_us += u64::from(coming.cost_us);
+            counts.shed_over_share += u64::from(arriving.is_over_share() || reason == Reason::ClientShare);
+            counts.shed_cost_us += u64::from(arriving.cost_us);
         }
-        Shed { reason, retry_after: coming.class.retry_after }
+        Shed { reason, retry_after: arriving.class.retry_after }
     }
 
     /// Takes a place in flight, if fewer than `limit` are taken.
@@ -488,19 +493,19 @@ impl<T> SentryGate<T> {
     }
 
     /// Returns true if a request is queued at any gate that precedes this one, or came before it.
-    fn somebody_waits(&self, coming: &Coming) -> bool {
+    fn somebody_waits(&self, arriving: &ArrivingRequest) -> bool {
         let as_important =
-            self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= coming.class.rank);
+            self.plan.classes.iter().enumerate().filter(|(_, class)| class.rank <= arriving.class.rank);
         as_important.into_iter().any(|(index, class)| {
             let held = |position| self.common.held_in(queue_of(index, position)) > 0;
             // Of what is more important all go first; those over their share only where there is room for
             // them.
-            let is_more_important = class.rank < coming.class.rank;
-            let last = if is_more_important { Position::HotSpot } else { coming.asked.position };
+            let is_more_important = class.rank < arriving.class.rank;
+            let last = if is_more_important { Position::HotSpot } else { arriving.request.position };
             Position::ALL.into_iter().take_while(|&position| position <= last).any(held)
                 || is_more_important
                     && held(Position::OverShare)
-                    && (coming.is_over_share() || self.is_spare())
+                    && (arriving.is_over_share() || self.is_spare())
         })
     }
 

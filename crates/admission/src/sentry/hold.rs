@@ -60,9 +60,9 @@ pub(super) const fn position_of(queue: usize) -> Position {
     Position::ALL[queue % Position::ALL.len()]
 }
 
-/// Position in which a request waits, and the cost of serving it.
+/// Slot of a queued request: its queue, its lane, and the cost of serving it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct QueueSlot {
     /// See [`queue_of`].
     pub(super) queue: usize,
     /// Below [`CLIENT_LANES`].
@@ -70,10 +70,10 @@ pub(super) struct Place {
     pub(super) cost_us: u32,
 }
 
-/// One that waits no more.
+/// A request taken out of a queue.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Gone<T> {
-    pub(super) place: Place,
+pub(super) struct Dequeued<T> {
+    pub(super) slot: QueueSlot,
     pub(super) since: Instant,
     pub(super) value: T,
 }
@@ -123,7 +123,7 @@ struct Lane {
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
-    place: Place,
+    queue_slot: QueueSlot,
     since: Instant,
     /// In the queue, and in the lane.
     links: [Links; 2],
@@ -213,53 +213,53 @@ impl<T> Hold<T> {
     ///
     /// # Errors
     /// The bound is met: the value comes back.
-    pub(super) fn push(&mut self, now: Instant, place: Place, value: T) -> Result<Ticket, T> {
-        let Some(index) = self.free_slot(now, place) else { return Err(value) };
+    pub(super) fn push(&mut self, now: Instant, queue_slot: QueueSlot, value: T) -> Result<Ticket, T> {
+        let Some(index) = self.free_slot(now, queue_slot) else { return Err(value) };
         let slot = &mut self.slots[index as usize];
         slot.value = Some(value);
         let ticket = Ticket { slot: index, generation: slot.generation };
-        let queue = &mut self.queues[place.queue];
-        let lane = &mut queue.lanes[place.lane];
+        let queue = &mut self.queues[queue_slot.queue];
+        let lane = &mut queue.lanes[queue_slot.lane];
         lane.turn_us = if lane.len == 0 { lane.turn_us.max(queue.turn_us) } else { lane.turn_us };
         lane.len += 1;
-        lane.cost_us += u64::from(place.cost_us);
-        let own = (lane.cost_us, place.lane);
+        lane.cost_us += u64::from(queue_slot.cost_us);
+        let own = (lane.cost_us, queue_slot.lane);
         if queue.heaviest.is_some_and(|heaviest| own > (queue.lanes[heaviest].cost_us, heaviest)) {
-            queue.heaviest = Some(place.lane);
+            queue.heaviest = Some(queue_slot.lane);
         }
-        let lane = &mut queue.lanes[place.lane];
+        let lane = &mut queue.lanes[queue_slot.lane];
         link(&mut self.slots, &mut lane.ends, IN_LANE, index);
         link(&mut self.slots, &mut queue.ends, IN_QUEUE, index);
         queue.oldest_since = if queue.len == 0 { now } else { queue.oldest_since };
-        queue.in_use |= 1 << place.lane;
+        queue.in_use |= 1 << queue_slot.lane;
         queue.len += 1;
         self.len += 1;
         Ok(ticket)
     }
 
     /// Takes the next request of a queue: of the lane that has had least service. O([`CLIENT_LANES`]).
-    pub(super) fn take_fairly(&mut self, queue: usize, end: End) -> Option<Gone<T>> {
+    pub(super) fn take_fairly(&mut self, queue: usize, end: End) -> Option<Dequeued<T>> {
         let lane = self.next_lane(queue, end)?;
-        let gone = self.take_from_lane(queue, lane, end)?;
+        let dequeued = self.take_from_lane(queue, lane, end)?;
         let queue = &mut self.queues[queue];
         let lane = &mut queue.lanes[lane];
         queue.turn_us = lane.turn_us;
-        lane.turn_us = lane.turn_us.saturating_add(gone.place.cost_us.into());
-        Some(gone)
+        lane.turn_us = lane.turn_us.saturating_add(dequeued.slot.cost_us.into());
+        Some(dequeued)
     }
 
     /// Takes the request of a queue that has waited longest.
-    pub(super) fn take_oldest(&mut self, queue: usize) -> Option<Gone<T>> {
+    pub(super) fn take_oldest(&mut self, queue: usize) -> Option<Dequeued<T>> {
         self.remove(self.queues[queue].ends.oldest)
     }
 
     /// Takes the request at one end of a lane.
-    pub(super) fn take_from_lane(&mut self, queue: usize, lane: usize, end: End) -> Option<Gone<T>> {
+    pub(super) fn take_from_lane(&mut self, queue: usize, lane: usize, end: End) -> Option<Dequeued<T>> {
         self.remove(self.queues[queue].lanes[lane].ends.at(end))
     }
 
     /// Takes the request with this ticket, if it still waits.
-    pub(super) fn take(&mut self, ticket: Ticket) -> Option<Gone<T>> {
+    pub(super) fn take(&mut self, ticket: Ticket) -> Option<Dequeued<T>> {
         let slot = self.slots.get(ticket.slot as usize)?;
         if slot.generation != ticket.generation {
             return None;
@@ -290,45 +290,45 @@ impl<T> Hold<T> {
         next.map(|(lane, _)| lane)
     }
 
-    fn free_slot(&mut self, since: Instant, place: Place) -> Option<u32> {
+    fn free_slot(&mut self, since: Instant, queue_slot: QueueSlot) -> Option<u32> {
         let index = self.free;
         if let Some(slot) = self.slots.get_mut(index as usize) {
             self.free = slot.links[IN_QUEUE].newer;
-            (slot.since, slot.place) = (since, place);
+            (slot.since, slot.queue_slot) = (since, queue_slot);
             return Some(index);
         }
         // Below the bound, which is below NONE.
         let index = self.slots.len() as u32;
         (index < self.bound).then(|| {
             let links = [Links { older: NONE, newer: NONE }; 2];
-            self.slots.push(Slot { generation: 0, place, since, links, value: None });
+            self.slots.push(Slot { generation: 0, queue_slot, since, links, value: None });
             index
         })
     }
 
-    fn remove(&mut self, index: u32) -> Option<Gone<T>> {
+    fn remove(&mut self, index: u32) -> Option<Dequeued<T>> {
         let slot = self.slots.get_mut(index as usize)?;
         let value = slot.value.take()?;
         slot.generation = slot.generation.wrapping_add(1);
-        let (place, since) = (slot.place, slot.since);
-        let queue = &mut self.queues[place.queue];
-        let lane = &mut queue.lanes[place.lane];
+        let (queue_slot, since) = (slot.queue_slot, slot.since);
+        let queue = &mut self.queues[queue_slot.queue];
+        let lane = &mut queue.lanes[queue_slot.lane];
         unlink(&mut self.slots, &mut lane.ends, IN_LANE, index);
         unlink(&mut self.slots, &mut queue.ends, IN_QUEUE, index);
         if let Some(oldest) = self.slots.get(queue.ends.oldest as usize) {
             queue.oldest_since = oldest.since;
         }
         lane.len -= 1;
-        lane.cost_us -= u64::from(place.cost_us);
-        queue.heaviest = queue.heaviest.filter(|&heaviest| heaviest != place.lane);
+        lane.cost_us -= u64::from(queue_slot.cost_us);
+        queue.heaviest = queue.heaviest.filter(|&heaviest| heaviest != queue_slot.lane);
         if lane.len == 0 {
-            queue.in_use &= !(1 << place.lane);
+            queue.in_use &= !(1 << queue_slot.lane);
         }
         queue.len -= 1;
         self.len -= 1;
         self.slots[index as usize].links[IN_QUEUE].newer = self.free;
         self.free = index;
-        Some(Gone { place, since, value })
+        Some(Dequeued { slot: queue_slot, since, value })
     }
 }
 
@@ -401,10 +401,10 @@ mod tests {
     use super::*;
 
     const NOW: Instant = Instant::from_secs(1);
-    const ALONE: Place = Place { queue: 0, lane: 3, cost_us: 10 };
+    const ALONE: QueueSlot = QueueSlot { queue: 0, lane: 3, cost_us: 10 };
 
-    fn values(taken: impl IntoIterator<Item = Option<Gone<u64>>>) -> Vec<Option<u64>> {
-        taken.into_iter().map(|gone| gone.map(|gone| gone.value)).collect()
+    fn values(taken: impl IntoIterator<Item = Option<Dequeued<u64>>>) -> Vec<Option<u64>> {
+        taken.into_iter().map(|dequeued| dequeued.map(|dequeued| dequeued.value)).collect()
     }
 
     #[test]
@@ -425,25 +425,26 @@ mod tests {
     fn lanes_share_by_cost_and_not_by_number() {
         let mut hold = Hold::new(1, 100);
         for n in 0..30 {
-            let dear = Place { queue: 0, lane: 1, cost_us: 30 };
-            let cheap = Place { queue: 0, lane: 2, cost_us: 10 };
+            let dear = QueueSlot { queue: 0, lane: 1, cost_us: 30 };
+            let cheap = QueueSlot { queue: 0, lane: 2, cost_us: 10 };
             hold.push(Instant::from_nanos(2 * n), dear, 0).expect("room");
             hold.push(Instant::from_nanos(2 * n + 1), cheap, 1).expect("room");
         }
         assert_eq!(hold.heaviest_lane(0), Some(1));
         let cheap: u64 =
-            (0..24).filter_map(|_| hold.take_fairly(0, End::Oldest)).map(|gone| gone.value).sum();
+            (0..24).filter_map(|_| hold.take_fairly(0, End::Oldest)).map(|dequeued| dequeued.value).sum();
         assert_eq!(cheap, 18, "three cheap ones for each dear one");
     }
 
     #[test]
     fn who_comes_late_gets_no_more_than_the_others_from_then_on() {
         let mut hold = Hold::new(1, 100);
-        let place = |lane| Place { queue: 0, lane, cost_us: 10 };
-        (0..20).for_each(|n| _ = hold.push(Instant::from_nanos(n), place(0), 0));
+        let queue_slot = |lane| QueueSlot { queue: 0, lane, cost_us: 10 };
+        (0..20).for_each(|n| _ = hold.push(Instant::from_nanos(n), queue_slot(0), 0));
         assert_eq!((0..10).filter_map(|_| hold.take_fairly(0, End::Newest)).count(), 10);
-        (0..10).for_each(|n| _ = hold.push(Instant::from_nanos(50 + n), place(63), 1));
-        let late: u64 = (0..10).filter_map(|_| hold.take_fairly(0, End::Oldest)).map(|gone| gone.value).sum();
+        (0..10).for_each(|n| _ = hold.push(Instant::from_nanos(50 + n), queue_slot(63), 1));
+        let late: u64 =
+            (0..10).filter_map(|_| hold.take_fairly(0, End::Oldest)).map(|dequeued| dequeued.value).sum();
         assert_eq!(late, 5);
     }
 
@@ -451,7 +452,8 @@ mod tests {
     fn the_heaviest_lane_is_the_last_of_equals_and_none_where_nothing_waits() {
         let mut hold = Hold::new(1, 100);
         assert_eq!(hold.heaviest_lane(0), None);
-        let mut push = |lane, cost_us| hold.push(NOW, Place { queue: 0, lane, cost_us }, 0).expect("room");
+        let mut push =
+            |lane, cost_us| hold.push(NOW, QueueSlot { queue: 0, lane, cost_us }, 0).expect("room");
         let [first, second, _] = [push(2, 20), push(5, 20), push(63, 7)];
         assert_eq!(hold.heaviest_lane(0), Some(5));
         assert!(hold.take(second).is_some());
@@ -464,11 +466,12 @@ mod tests {
         let mut rng = flashweir_core::Rng::new(1);
         let mut hold = Hold::new(1, 40);
         for _ in 0..5_000 {
-            let place = Place { queue: 0, lane: rng.below(9) as usize, cost_us: 1 + rng.below(4) as u32 };
+            let queue_slot =
+                QueueSlot { queue: 0, lane: rng.below(9) as usize, cost_us: 1 + rng.below(4) as u32 };
             match rng.below(4) {
                 0 => _ = hold.take_oldest(0),
-                1 => _ = hold.take_from_lane(0, place.lane, End::Newest),
-                _ => _ = hold.push(NOW, place, 0),
+                1 => _ = hold.take_from_lane(0, queue_slot.lane, End::Newest),
+                _ => _ = hold.push(NOW, queue_slot, 0),
             }
             let lanes = (0..CLIENT_LANES).map(|lane| (hold.lane(0, lane).cost_us, lane));
             let heaviest = lanes.filter(|(cost_us, _)| *cost_us > 0).max().map(|(_, lane)| lane);

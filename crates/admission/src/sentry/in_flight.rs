@@ -18,7 +18,7 @@ use super::batch::lane_of_cost;
 use super::common::Common;
 use super::long::Long;
 use super::plan::Plan;
-use super::request::{Asked, Ending, Position};
+use super::request::{Ending, Position, SentryRequest};
 use super::rows::Ended;
 use super::sample::{ClassCounts, LevelSum, Sample, UrlSum};
 use alloc::sync::Arc;
@@ -40,7 +40,7 @@ pub struct Permit {
     present: u32,
     /// Reading of the service clock at the start, nanoseconds, moved on likewise.
     served_nanos: u64,
-    pub(super) asked: Asked,
+    pub(super) request: SentryRequest,
 }
 
 /// One admitted request that the origin cannot go on with: its client is waited for.
@@ -136,10 +136,16 @@ impl InFlight {
 
     /// One that arrived at `arrived` is sent to the origin, with a place that was [taken](Self::take), or as
     /// a long one.
-    pub(super) fn begin(&mut self, now: Instant, arrived: Instant, asked: Asked, is_long: bool) -> Permit {
-        let present = self.enter(now, asked, is_long);
-        self.classes[usize::from(asked.class)].admitted += 1;
-        Permit { arrived, started: now, present, served_nanos: self.served_nanos, asked }
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        request: SentryRequest,
+        is_long: bool,
+    ) -> Permit {
+        let present = self.enter(now, request, is_long);
+        self.classes[usize::from(request.class)].admitted += 1;
+        Permit { arrived, started: now, present, served_nanos: self.served_nanos, request }
     }
 
     /// One is over.
@@ -148,12 +154,12 @@ impl InFlight {
         let level = usize::from(index(self.common.at_origin().into()));
         let is_long = self.leave(&permit);
         let took = now.saturating_since(permit.started);
-        if self.ended.add(url_index(permit.asked) as u16, took, ending.completed) {
+        if self.ended.add(url_index(permit.request) as u16, took, ending.completed) {
             self.common.count_merged_rows();
         }
-        let target = plan.classes[usize::from(permit.asked.class)].target;
+        let target = plan.classes[usize::from(permit.request.class)].target;
         if is_long {
-            let class = &mut self.classes[usize::from(permit.asked.class)];
+            let class = &mut self.classes[usize::from(permit.request.class)];
             class.completed += u64::from(ending.completed);
             class.good += u64::from(ending.completed && now.saturating_since(permit.arrived) <= target);
             self.sample.long.completed += u64::from(ending.completed);
@@ -167,13 +173,13 @@ impl InFlight {
             self.sample.left_late += u64::from(ending.withdrawn && in_vain);
             return;
         }
-        let class = &mut self.classes[usize::from(permit.asked.class)];
+        let class = &mut self.classes[usize::from(permit.request.class)];
         class.completed += 1;
         class.good += u64::from(now.saturating_since(permit.arrived) <= target);
         self.levels[level].completed += 1;
         let latency_us = micros(now.saturating_since(permit.started));
         // The target is promised to those within their share.
-        if permit.asked.position < Position::OverShare {
+        if permit.request.position < Position::OverShare {
             self.sample.latency_us.record(latency_us);
         }
         let shared_us = self.served_nanos.wrapping_sub(permit.served_nanos) / 1_000;
@@ -181,7 +187,7 @@ impl InFlight {
         class.service_us = class.service_us.saturating_add(service_us);
         let lane = lane_of_cost(u32::try_from(service_us).unwrap_or(u32::MAX));
         class.services[lane] = class.services[lane].saturating_add(1);
-        let url_class = url_index(permit.asked);
+        let url_class = url_index(permit.request);
         let url = &mut self.urls[url_class];
         if url.count == 0 {
             self.urls_used.push(url_class as u16);
@@ -213,9 +219,9 @@ impl InFlight {
         Permit {
             arrived: permit.arrived + away,
             started,
-            present: self.enter(started, permit.asked, is_long),
+            present: self.enter(started, permit.request, is_long),
             served_nanos: self.served_nanos.wrapping_sub(served_nanos),
-            asked: permit.asked,
+            request: permit.request,
         }
     }
 
@@ -268,12 +274,12 @@ impl InFlight {
         sample
     }
 
-    fn enter(&mut self, started: Instant, asked: Asked, is_long: bool) -> u32 {
+    fn enter(&mut self, started: Instant, request: SentryRequest, is_long: bool) -> u32 {
         let count = if is_long { &mut self.long } else { &mut self.count };
         *count += 1;
-        self.classes[usize::from(asked.class)].in_flight += 1;
+        self.classes[usize::from(request.class)].in_flight += 1;
         // At most as many as there are places of both kinds, see `Common`.
-        self.present.insert(Present { started, url_class: url_index(asked) as u16, is_long }) as u32
+        self.present.insert(Present { started, url_class: url_index(request) as u16, is_long }) as u32
     }
 
     /// Gives back the place of one that was present; returns whether it was long.
@@ -288,7 +294,7 @@ impl InFlight {
             self.common.give_back();
             self.count -= 1;
         }
-        let class = &mut self.classes[usize::from(permit.asked.class)];
+        let class = &mut self.classes[usize::from(permit.request.class)];
         class.in_flight = class.in_flight.saturating_sub(1);
         present.is_long
     }
@@ -358,8 +364,8 @@ fn served(nanos: u64, in_flight: u32, knee_milli: u64) -> u64 {
     }
 }
 
-fn url_index(asked: Asked) -> usize {
-    asked.url_class as usize % URL_CLASSES
+fn url_index(request: SentryRequest) -> usize {
+    request.url_class as usize % URL_CLASSES
 }
 
 /// Largest recorded age of a request in flight, in targets: a request that takes longer is late, however

@@ -6,7 +6,7 @@
 //! request, and one comparison where no class is long.
 
 use super::gate::SentryGate;
-use super::request::Asked;
+use super::request::SentryRequest;
 use alloc::vec::Vec;
 use flashweir_core::limits::{SENTRY_IN_FLIGHT, URL_CLASSES};
 use flashweir_core::{Duration, Instant};
@@ -41,8 +41,8 @@ impl<T> SentryGate<T> {
     }
 
     /// Counts a request as long, if its class is and no more of them are in flight than the plan allows.
-    pub(super) fn take_long(&mut self, now: Instant, asked: &Asked) -> bool {
-        if !self.plan.long.has(asked.url_class) {
+    pub(super) fn take_long(&mut self, now: Instant, request: &SentryRequest) -> bool {
+        if !self.plan.long.has(request.url_class) {
             return false;
         }
         let limit = self.plan.long.limit.unwrap_or(SENTRY_IN_FLIGHT);

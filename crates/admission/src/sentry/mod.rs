@@ -64,7 +64,7 @@ mod shadow;
 mod threshold;
 mod work;
 
-pub use candidate::{CandidateGate, Compared, Said};
+pub use candidate::{CandidateGate, Compared, VirtualDecision};
 pub use candidate_planner::CandidatePlanner;
 pub use common::Common;
 pub use flashweir_limit::Numbers;
@@ -78,5 +78,5 @@ pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};
 pub use published::{Published, PublishedRule};
-pub use request::{Arrived, Asked, Ending, Enqueued, Position, Released, Slot, SlotOpinion, Turn};
+pub use request::{Arrived, Ending, Enqueued, Position, Released, SentryRequest, Slot, SlotOpinion, Turn};
 pub use sample::{ClassCounts, LevelSum, LongCounts, ROWS, SERVICE_TIMES, Sample, UrlSum};

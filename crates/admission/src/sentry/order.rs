@@ -3,7 +3,7 @@
 use super::gate::SentryGate;
 use super::hold::queue_of;
 use super::plan::{ClassPlan, Decide};
-use super::request::{Asked, Coming};
+use super::request::{ArrivingRequest, SentryRequest};
 use super::room::Room;
 use flashweir_core::{Duration, Instant};
 
@@ -48,9 +48,9 @@ impl<T> SentryGate<T> {
     /// waited here. The other half is for clients with few requests, which overtake those of clients with
     /// many. Zero where the newest goes first, and in batches, whose rounds depend on what else arrives.
     #[must_use]
-    pub fn shortest_wait(&self, now: Instant, asked: &Asked) -> Duration {
-        let Coming { asked, class, .. } = self.coming(*asked);
-        let queue = queue_of(asked.class.into(), asked.position);
+    pub fn shortest_wait(&self, now: Instant, request: &SentryRequest) -> Duration {
+        let ArrivingRequest { request, class, .. } = self.arriving(*request);
+        let queue = queue_of(request.class.into(), request.position);
         let is_in_order = !matches!(self.plan.decide, Decide::Batch(_))
             && self.order(now, queue, &class) != Order::NewestFirst;
         let since = self.hold.oldest_since(queue).filter(|_| is_in_order);

@@ -35,7 +35,7 @@ impl<T> SentryGate<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Arrived, Asked, Common, Ending, Policy, Sample, SentryPlanner};
+    use super::super::{Arrived, Common, Ending, Policy, Sample, SentryPlanner, SentryRequest};
     use super::*;
     use alloc::sync::Arc;
     use alloc::vec::Vec;
@@ -54,7 +54,7 @@ mod tests {
     }
 
     fn arrive(gate: &mut SentryGate<()>, now: Instant) -> Option<Permit> {
-        match gate.arrive(now, Asked::default(), ()) {
+        match gate.arrive(now, SentryRequest::default(), ()) {
             Arrived::Admit((), permit) => Some(permit),
             _ => None,
         }

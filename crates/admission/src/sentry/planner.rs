@@ -7,7 +7,7 @@ use super::learning::Learning;
 use super::long::Long;
 use super::look::Look;
 use super::measured::Measured;
-use super::model::{ModelRule, Seen};
+use super::model::{LevelWork, ModelRule};
 use super::plan::{Decide, Explanation, Plan, Rule};
 use super::policy::Policy;
 use super::sample::{LevelSum, Sample};
@@ -283,7 +283,7 @@ impl Planner for SentryPlanner {
         };
         let mut window = self.rule.learned().window;
         window.add(&tick);
-        let rule = self.rule.look(&look, &seen(&sample, &tick), &sample.latency_us, &self.age_us);
+        let rule = self.rule.look(&look, &level_work(&sample, &tick), &sample.latency_us, &self.age_us);
         let learned = self.rule.learned();
         self.calm.follow(learned.limit);
         let count = self.latency_us.count();
@@ -319,9 +319,9 @@ impl Planner for SentryPlanner {
 }
 
 /// Traffic by number in flight; work is divided among levels by completions.
-fn seen(sample: &Sample, tick: &Measured) -> Vec<Seen> {
+fn level_work(sample: &Sample, tick: &Measured) -> Vec<LevelWork> {
     let each = tick.work / tick.completed.max(1.0);
-    let of_level = |level: &LevelSum| Seen {
+    let of_level = |level: &LevelSum| LevelWork {
         in_flight: bucket_middle(level.level) as f64,
         in_flight_s: level.in_flight_nanos as f64 / 1e9,
         work: level.completed as f64 * each,

@@ -5,9 +5,9 @@ use super::in_flight::Permit;
 use super::plan::ClassPlan;
 use flashweir_core::Shed;
 
-/// Properties of a request that the gate needs to know.
+/// Request as the sentry sees it: its class, kind, client and position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct SentryRequest {
     /// Its class: a place in the policy's list. Beyond its end is the last one.
     pub class: u8,
     /// A hash of method and path without the query.
@@ -97,7 +97,7 @@ pub enum Turn<T> {
         /// Value that the shell kept of it.
         request: T,
         /// As it was enqueued.
-        asked: Asked,
+        asked: SentryRequest,
         /// Time at which it was enqueued.
         arrived: flashweir_core::Instant,
         /// Its slot.
@@ -129,22 +129,22 @@ pub enum Released<T> {
     Shed(T, Shed),
 }
 
-/// A request that arrives, with what the plan says of its class.
+/// A request that arrives, with the plan of its class and its estimated cost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Coming {
-    pub(super) asked: Asked,
+pub(super) struct ArrivingRequest {
+    pub(super) request: SentryRequest,
     pub(super) class: ClassPlan,
     pub(super) cost_us: u32,
 }
 
-impl Coming {
+impl ArrivingRequest {
     /// Queue in which it would wait.
     pub(super) fn queue(&self) -> usize {
-        queue_of(self.asked.class.into(), self.asked.position)
+        queue_of(self.request.class.into(), self.request.position)
     }
 
     /// Returns true if its client has more than its share.
     pub(super) fn is_over_share(&self) -> bool {
-        self.asked.position == Position::OverShare
+        self.request.position == Position::OverShare
     }
 }

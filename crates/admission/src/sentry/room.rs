@@ -105,7 +105,7 @@ impl Room {
 
 /// State of a queue, over all gates, that decides if it stands.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct QueueState {
     /// Nanoseconds times two: since when the queue is not empty, or, while it stands (the lowest bit is set),
     /// its last refusal.
     since: AtomicU64,
@@ -114,7 +114,7 @@ pub(super) struct Standing {
     left: AtomicU32,
 }
 
-impl Standing {
+impl QueueState {
     /// Returns true if the queue stands.
     pub(super) fn stands(&self) -> bool {
         self.since.load(SeqCst) & STANDS != 0
@@ -192,15 +192,15 @@ impl<T> SentryGate<T> {
 
     /// Bounds in force for a queue.
     pub(super) fn room(&self, queue: usize, class: &ClassPlan) -> Room {
-        Room::of(class, self.standing(queue).is_some_and(Standing::stands))
+        Room::of(class, self.queue_state(queue).is_some_and(QueueState::stands))
     }
 
     /// State that decides if a queue stands: none where requests wait for other reasons than want of room,
     /// for rounds, or until the origin would otherwise have nothing to do.
-    pub(super) fn standing(&self, queue: usize) -> Option<&Standing> {
+    pub(super) fn queue_state(&self, queue: usize) -> Option<&QueueState> {
         let may_stand =
             !matches!(self.plan.decide, Decide::Batch(_)) && position_of(queue) != Position::OverShare;
-        self.common.standing(queue).filter(|_| may_stand)
+        self.common.queue_state(queue).filter(|_| may_stand)
     }
 
     /// Takes out a request, of any class, that has waited for as long as is worth it.
@@ -211,12 +211,12 @@ impl<T> SentryGate<T> {
         };
         let (queue, class) = self.queues().find(|&(queue, class)| is_expired(queue, class))?;
         let (target, reason) = (class.target, self.expired(queue, class));
-        let gone = self.hold.take_oldest(queue)?;
-        if let Some(standing) = self.standing(queue) {
-            standing.refused(now, target);
+        let dequeued = self.hold.take_oldest(queue)?;
+        if let Some(queue_state) = self.queue_state(queue) {
+            queue_state.refused(now, target);
         }
         let is_over_share = position_of(queue) == Position::OverShare;
-        Some(self.refuse(gone, if is_over_share { Reason::ClientShare } else { reason }))
+        Some(self.refuse(dequeued, if is_over_share { Reason::ClientShare } else { reason }))
     }
 
     /// Reason for refusing the oldest of a queue: that of one that stands would be in time, had it a place.
@@ -261,46 +261,46 @@ mod tests {
 
     #[test]
     fn a_queue_stands_once_a_request_is_refused_after_eight_targets() {
-        let standing = Standing::default();
-        standing.filled(at(0));
-        standing.refused(at(7_999), TARGET);
-        assert!(!standing.arrived(at(12_000), TARGET), "no request is refused any more");
-        standing.refused(at(8_000), TARGET);
-        assert!(standing.arrived(at(15_999), TARGET));
-        standing.refused(at(15_999), TARGET);
-        assert!(standing.arrived(at(23_998), TARGET));
-        assert!(!standing.arrived(at(23_999), TARGET), "nothing was refused for eight targets");
+        let queue_state = QueueState::default();
+        queue_state.filled(at(0));
+        queue_state.refused(at(7_999), TARGET);
+        assert!(!queue_state.arrived(at(12_000), TARGET), "no request is refused any more");
+        queue_state.refused(at(8_000), TARGET);
+        assert!(queue_state.arrived(at(15_999), TARGET));
+        queue_state.refused(at(15_999), TARGET);
+        assert!(queue_state.arrived(at(23_998), TARGET));
+        assert!(!queue_state.arrived(at(23_999), TARGET), "nothing was refused for eight targets");
     }
 
     #[test]
     fn a_queue_that_was_empty_begins_again() {
-        let standing = Standing::default();
-        standing.filled(at(0));
-        standing.refused(at(500), TARGET);
-        standing.filled(at(900));
-        standing.refused(at(8_800), TARGET);
-        assert!(!standing.stands());
-        standing.refused(at(8_900), TARGET);
-        assert!(standing.stands());
+        let queue_state = QueueState::default();
+        queue_state.filled(at(0));
+        queue_state.refused(at(500), TARGET);
+        queue_state.filled(at(900));
+        queue_state.refused(at(8_800), TARGET);
+        assert!(!queue_state.stands());
+        queue_state.refused(at(8_900), TARGET);
+        assert!(queue_state.stands());
     }
 
     #[test]
     fn a_standing_queue_ends_when_free_slots_outnumber_refusals() {
-        let standing = Standing::default();
-        standing.filled(at(0));
-        standing.refused(at(8_000), TARGET);
+        let queue_state = QueueState::default();
+        queue_state.filled(at(0));
+        queue_state.refused(at(8_000), TARGET);
         // Empty for a moment: it stands.
-        standing.filled(at(8_001));
-        (0..SLOTS).for_each(|_| standing.passed(at(8_002)));
-        standing.refused(at(8_003), TARGET);
-        standing.passed(at(8_004));
-        assert!(standing.arrived(at(8_004), TARGET));
-        standing.passed(at(8_005));
-        assert!(!standing.arrived(at(8_005), TARGET));
+        queue_state.filled(at(8_001));
+        (0..SLOTS).for_each(|_| queue_state.passed(at(8_002)));
+        queue_state.refused(at(8_003), TARGET);
+        queue_state.passed(at(8_004));
+        assert!(queue_state.arrived(at(8_004), TARGET));
+        queue_state.passed(at(8_005));
+        assert!(!queue_state.arrived(at(8_005), TARGET));
         // And may stand again after eight targets.
-        standing.refused(at(16_004), TARGET);
-        assert!(!standing.stands());
-        standing.refused(at(16_005), TARGET);
-        assert!(standing.stands());
+        queue_state.refused(at(16_004), TARGET);
+        assert!(!queue_state.stands());
+        queue_state.refused(at(16_005), TARGET);
+        assert!(queue_state.stands());
     }
 }

@@ -7,25 +7,25 @@
 use super::gate::SentryGate;
 use super::in_flight::Permit;
 use super::plan::{ClassPlan, Decide};
-use super::request::{Asked, Coming, Slot};
+use super::request::{ArrivingRequest, SentryRequest, Slot};
 use flashweir_core::{Instant, Reason, Shed};
 
 impl<T> SentryGate<T> {
     /// A request arrives, is let in, and no other stage has a say:
     /// [`observe_offered`](Self::observe_offered), [`check_in_shadow`](Self::check_in_shadow) and
     /// [`commit`](Self::commit).
-    pub fn arrive_in_shadow(&mut self, now: Instant, asked: Asked) -> (Permit, Option<Shed>) {
-        self.observe_offered(asked, false);
-        let (slot, shed) = self.check_in_shadow(now, asked);
-        (self.commit(now, now, asked, slot), shed)
+    pub fn arrive_in_shadow(&mut self, now: Instant, request: SentryRequest) -> (Permit, Option<Shed>) {
+        self.observe_offered(request, false);
+        let (slot, shed) = self.check_in_shadow(now, request);
+        (self.commit(now, now, request, slot), shed)
     }
 
     /// A slot for a request, beyond the limit if need be; with it comes the refusal that the request would
     /// have got, if so. To be committed or cancelled as one that was [checked](Self::check).
-    pub fn check_in_shadow(&mut self, now: Instant, asked: Asked) -> (Slot, Option<Shed>) {
-        let Coming { asked, class, .. } = self.coming(asked);
-        let is_guaranteed = self.common.is_within_guarantee(now, asked.class, &class);
-        if self.take_long(now, &asked) {
+    pub fn check_in_shadow(&mut self, now: Instant, request: SentryRequest) -> (Slot, Option<Shed>) {
+        let ArrivingRequest { request, class, .. } = self.arriving(request);
+        let is_guaranteed = self.common.is_within_guarantee(now, request.class, &class);
+        if self.take_long(now, &request) {
             return (Slot { is_guaranteed, is_long: true }, None);
         }
         let refused = self.would_refuse(&class).filter(|_| !is_guaranteed);
@@ -73,7 +73,7 @@ mod tests {
         (plan.limit, plan.classes[0].limit, plan.classes[0].hold_len) = (2, 2, 3);
         let mut gate = SentryGate::<()>::new(Arc::new(Common::new(1)), 0, &policy, &plan);
         let now = Instant::from_secs(1);
-        let arrived: Vec<_> = (0..7).map(|_| gate.arrive_in_shadow(now, Asked::default())).collect();
+        let arrived: Vec<_> = (0..7).map(|_| gate.arrive_in_shadow(now, SentryRequest::default())).collect();
         let refused: Vec<_> = arrived.iter().map(|(_, shed)| shed.map(|shed| shed.reason)).collect();
         let full = Some(Reason::Capacity);
         assert_eq!(refused, [None, None, None, None, None, full, full]);

@@ -6,7 +6,7 @@ use crate::common::drained_responses;
 
 use flashweir_admission::Flow;
 use flashweir_admission::PlannerDriver;
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::flash_crowd::{
     Baseline, FlashCrowdPlanner, Limit, Mode, Plan, Response, Rule, Sample, Settings,
 };
@@ -132,7 +132,7 @@ fn a_request_that_a_later_stage_refuses_takes_no_token() {
     let request = |n: u64| AdmissionRequest {
         service,
         class: 0,
-        standing: Standing::LAST,
+        ceiling_priority: CeilingPriority::LAST,
         client_key: n,
         url_class: 0,
         host_key: 1,

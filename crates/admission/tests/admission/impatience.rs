@@ -47,13 +47,13 @@ fn one_client_that_hammers_is_listed_within_half_a_minute_or_so() {
     {
         let (after_ms, listing) =
             hammer(&Impatience::default(), 0, 200_000, per_s, retry_after_s).expect("listed");
-        assert!(after_ms <= within_s * 1_000, "{per_s}/s told {retry_after_s} s: {after_ms} ms");
+        assert!(after_ms <= within_s * 1_000, "{per_s}/s asked to wait {retry_after_s} s: {after_ms} ms");
         assert_eq!(listing, Listing { during: LISTED_FOR, times: 1 });
         // Thousands of early returns, never a handful.
         let refusals = after_ms * per_s / 1_000;
         assert!(
             refusals >= EARLY_RETURNS * CLIENTS_MIN,
-            "{per_s}/s told {retry_after_s} s: after {refusals}"
+            "{per_s}/s asked to wait {retry_after_s} s: after {refusals}"
         );
     }
 }
@@ -77,7 +77,7 @@ fn a_person_who_reloads_for_ten_minutes_is_not_listed() {
         assert_eq!(
             hammer(&Impatience::default(), 0, 600_000, 3, retry_after_s),
             None,
-            "told {retry_after_s} s"
+            "asked to wait {retry_after_s} s"
         );
     }
 }

@@ -4,8 +4,8 @@
 use crate::common::drained_responses;
 
 use flashweir_admission::flash_crowd::{
-    Baseline, Cause, FlashCrowdPlanner, HostCount, HotSpotLimit, Limit, Mode, Plan, PlannerMode, Response,
-    Sample, Settings, Standing,
+    Baseline, Cause, CeilingPriority, FlashCrowdPlanner, HostCount, HotSpotLimit, Limit, Mode, Plan,
+    PlannerMode, Response, Sample, Settings,
 };
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::token_bucket::TokenBucket;
@@ -228,7 +228,7 @@ proptest! {
         let mut admitted = 0u64;
         for &(host_key, gap_ms) in &arrivals {
             now += Duration::from_millis(gap_ms);
-            let verdict = gate.arrive(now, host_key, now.as_nanos(), Standing::LAST);
+            let verdict = gate.arrive(now, host_key, now.as_nanos(), CeilingPriority::LAST);
             prop_assert!(host_key == 3 || verdict == Verdict::Admit);
             admitted += u64::from(verdict == Verdict::Admit);
         }
@@ -250,7 +250,7 @@ proptest! {
         for person_key in 0..5_000 {
             now += Duration::from_micros(rng.below(2_000));
             let gate = rng.below(gates as u64) as usize;
-            let verdict = all[gate].arrive(now, 1, person_key, Standing::LAST);
+            let verdict = all[gate].arrive(now, 1, person_key, CeilingPriority::LAST);
             admitted += u64::from(verdict == Verdict::Admit);
         }
         let burst = (rate_rps / 4).max(10) as f64 + gates as f64;
@@ -272,8 +272,8 @@ proptest! {
         for person_key in 0..20_000u64 {
             now += Duration::from_micros(rng.below(2 * gap_us + 1));
             let is_important = rng.below(1_100) < important_of_1100;
-            let (standing, counts) = if is_important { (Standing::FIRST, &mut first) } else { (Standing::LAST, &mut last) };
-            let verdict = gate.arrive(now, 1, person_key, standing);
+            let (priority, counts) = if is_important { (CeilingPriority::FIRST, &mut first) } else { (CeilingPriority::LAST, &mut last) };
+            let verdict = gate.arrive(now, 1, person_key, priority);
             counts[0] += 1;
             counts[1] += u64::from(verdict == Verdict::Admit);
         }
@@ -292,11 +292,11 @@ fn the_exempt_go_by_a_ceiling_and_take_nothing_of_it() {
         &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(1_000)), ..Plan::open(1) },
     );
     for n in 0..100 {
-        assert_eq!(gate.arrive(Instant::from_millis(n), 1, n, Standing::Exempt), Verdict::Admit);
+        assert_eq!(gate.arrive(Instant::from_millis(n), 1, n, CeilingPriority::Exempt), Verdict::Admit);
     }
     let after = Instant::from_secs(1);
-    assert_eq!(gate.arrive(after, 1, 100, Standing::LAST), Verdict::Admit);
-    assert!(matches!(gate.arrive(after, 1, 101, Standing::LAST), Verdict::Shed(_)));
+    assert_eq!(gate.arrive(after, 1, 100, CeilingPriority::LAST), Verdict::Admit);
+    assert!(matches!(gate.arrive(after, 1, 101, CeilingPriority::LAST), Verdict::Shed(_)));
     let sample = gate.drain(after);
     assert_eq!((sample.flow.offered, sample.flow.admitted), (102, 101));
 }
@@ -307,7 +307,7 @@ fn folds_a_persons_retries_into_one_attempt() {
     gate.apply(Instant::ZERO, &Plan { epoch: 1, limit: Limit::All(Rate::from_milli(1)), ..Plan::open(1) });
     for retry in 0..10 {
         let now = Instant::from_secs(retry);
-        assert!(matches!(gate.arrive(now, 1, 42 << 32, Standing::LAST), Verdict::Shed(_)));
+        assert!(matches!(gate.arrive(now, 1, 42 << 32, CeilingPriority::LAST), Verdict::Shed(_)));
     }
     let sample = gate.drain(Instant::from_secs(10));
     assert_eq!((sample.flow.offered, sample.unique_offered, sample.flow.admitted), (10, 1, 0));
@@ -327,7 +327,9 @@ fn the_gate_path_allocates_nothing() {
     };
     let info = allocation_counter::measure(|| {
         for n in 0..100_000u64 {
-            if gate.arrive(Instant::from_nanos(n * 1_000), n % 200, n, Standing::LAST) == Verdict::Admit {
+            if gate.arrive(Instant::from_nanos(n * 1_000), n % 200, n, CeilingPriority::LAST)
+                == Verdict::Admit
+            {
                 gate.completed();
                 gate.observe_response(response(n));
             }

@@ -3,8 +3,8 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    Arrived, Asked, Common, Ending, LevelSum, Long, Permit, Plan, Policing, Policy, Published, PublishedRule,
-    Sample, SentryGate, SentryPlanner,
+    Arrived, Common, Ending, LevelSum, Long, Permit, Plan, Policing, Policy, Published, PublishedRule,
+    Sample, SentryGate, SentryPlanner, SentryRequest,
 };
 use flashweir_core::measure::histogram::index;
 use flashweir_core::{Duration, Instant};
@@ -36,7 +36,7 @@ impl Service {
     }
 
     fn arrive(&mut self, ms: u64, url_class: u32) -> Option<Permit> {
-        let asked = Asked { url_class, ..Asked::default() };
+        let asked = SentryRequest { url_class, ..SentryRequest::default() };
         match self.gate.arrive(Instant::from_millis(ms), asked, ()) {
             Arrived::Admit((), permit) => Some(permit),
             _ => None,
@@ -151,7 +151,7 @@ fn a_long_request_whose_client_is_waited_for_comes_back_as_one() {
 fn in_shadow_long_requests_are_counted_separately_too() {
     let mut service = Service::new(polls(Some(1)));
     let now = Instant::from_millis(5);
-    let asked = |url_class| Asked { url_class, ..Asked::default() };
+    let asked = |url_class| SentryRequest { url_class, ..SentryRequest::default() };
     let permits: Vec<Permit> = [POLLS, POLLS, 1]
         .map(|url_class| service.gate.arrive_in_shadow(now, asked(url_class)).0)
         .into_iter()

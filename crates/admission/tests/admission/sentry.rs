@@ -3,8 +3,8 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    Arrived, Asked, ClassPlan, Common, Ending, Permit, Plan, Policy, Released, Sample, SentryGate,
-    SentryPlanner, Ticket, UrlSum,
+    Arrived, ClassPlan, Common, Ending, Permit, Plan, Policy, Released, Sample, SentryGate, SentryPlanner,
+    SentryRequest, Ticket, UrlSum,
 };
 use flashweir_core::limits::{REQUESTS_HELD, SENTRY_IN_FLIGHT};
 use flashweir_core::{Duration, Instant, Reason, Shed};
@@ -102,7 +102,7 @@ proptest! {
                 Step::Arrive => {
                     requests += 1;
                     let was_free = gate.held() == 0 && gate.in_flight() < plan.limit;
-                    match gate.arrive(now, Asked::default(), requests) {
+                    match gate.arrive(now, SentryRequest::default(), requests) {
                         Arrived::Admit(_, permit) => {
                             prop_assert!(was_free);
                             ledger.in_flight.push(permit);
@@ -129,7 +129,7 @@ proptest! {
                     gate.end(now, permit, Ending { completed: which % 3 > 0, ..Ending::default() });
                 }
                 Step::Leave(which) if !ledger.held.is_empty() => {
-                    let request = *ledger.held.keys().nth(which % ledger.held.len()).expect("somebody");
+                    let request = *ledger.held.keys().nth(which % ledger.held.len()).expect("one waits");
                     let (_, ticket) = ledger.held.remove(&request).expect("it was held");
                     prop_assert_eq!(gate.leave(now, ticket), Some(request));
                     prop_assert_eq!(gate.leave(now, ticket), None);
@@ -146,7 +146,7 @@ proptest! {
             prop_assert_eq!(gate.held(), ledger.held.len());
             prop_assert_eq!(gate.in_flight() as usize, ledger.in_flight.len());
             prop_assert_eq!(requests, ledger.decided + left + ledger.held.len() as u64);
-            prop_assert!(gate.held() == 0 || gate.in_flight() >= plan.limit, "somebody waits and there is room");
+            prop_assert!(gate.held() == 0 || gate.in_flight() >= plan.limit, "a request waits and there is room");
         }
         let sample = gate.drain(now);
         prop_assert_eq!((sample.offered, sample.in_flight), (requests, gate.in_flight()));
@@ -197,18 +197,20 @@ proptest! {
 fn the_oldest_goes_first_until_the_queue_is_half_its_time_old() {
     let mut gate = gate(&plan(1, 1, 3, 1_000));
     let at = Instant::from_millis;
-    let Arrived::Admit(_, running) = gate.arrive(at(0), Asked::default(), 0) else { panic!("there is room") };
+    let Arrived::Admit(_, running) = gate.arrive(at(0), SentryRequest::default(), 0) else {
+        panic!("there is room")
+    };
     for request in 1..=3 {
-        assert!(matches!(gate.arrive(at(request * 10), Asked::default(), request), Arrived::Held(_)));
+        assert!(matches!(gate.arrive(at(request * 10), SentryRequest::default(), request), Arrived::Held(_)));
     }
-    assert!(matches!(gate.arrive(at(40), Asked::default(), 4), Arrived::Shed(4, _)));
+    assert!(matches!(gate.arrive(at(40), SentryRequest::default(), 4), Arrived::Shed(4, _)));
     gate.end(at(100), running, ANSWERED);
     let Some(Released::Admit(1, running)) = gate.next(at(100)) else { panic!("the oldest") };
     gate.end(at(600), running, ANSWERED);
     let Some(Released::Admit(3, _)) = gate.next(at(600)) else { panic!("the newest") };
-    assert!(matches!(gate.arrive(at(610), Asked::default(), 5), Arrived::Held(_)));
-    assert!(matches!(gate.arrive(at(610), Asked::default(), 6), Arrived::Held(_)));
-    let Arrived::HeldInsteadOf(_, 2, _) = gate.arrive(at(620), Asked::default(), 7) else {
+    assert!(matches!(gate.arrive(at(610), SentryRequest::default(), 5), Arrived::Held(_)));
+    assert!(matches!(gate.arrive(at(610), SentryRequest::default(), 6), Arrived::Held(_)));
+    let Arrived::HeldInsteadOf(_, 2, _) = gate.arrive(at(620), SentryRequest::default(), 7) else {
         panic!("the oldest makes room")
     };
     assert_eq!((gate.next(at(1_000)), gate.next_wake()), (None, Some(at(1_610))));
@@ -220,7 +222,7 @@ fn who_goes_at_once_does_not_make_the_origin_look_broken_and_who_waited_in_vain_
     let start = Instant::from_secs(1);
     let failed = |ending: Ending, after: Duration| {
         let mut gate = gate::<u64>(&plan(1, 5, 10, 500));
-        let Arrived::Admit(_, permit) = gate.arrive(start, Asked::default(), 1) else {
+        let Arrived::Admit(_, permit) = gate.arrive(start, SentryRequest::default(), 1) else {
             panic!("there is room")
         };
         gate.end(start + after, permit, ending);

@@ -28,7 +28,9 @@ use flashweir_core::{Duration, Instant};
 use gateway_count::GatewayCount;
 use loom::thread;
 use rest_flag::RestFlag;
-use sentry::{Arrived, Asked, Common, Ending, Permit, Plan, Policy, Released, SentryGate, SentryPlanner};
+use sentry::{
+    Arrived, Common, Ending, Permit, Plan, Policy, Released, SentryGate, SentryPlanner, SentryRequest,
+};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -43,7 +45,7 @@ fn main() {
         ("a wake-up is not lost between an end and an arrival", an_end_meets_an_arrival),
         ("a wake-up is not lost between an end, an arrival and another plan", an_end_meets_a_plan),
         ("the count of the gateway stays below its bound", the_gateway_stays_below_its_bound),
-        ("a planner at rest is woken by what no sample tells of", a_request_wakes_a_planner_at_rest),
+        ("a planner at rest is woken by what is in no sample", a_request_wakes_a_planner_at_rest),
     ];
     for (name, model) in models {
         let mut builder = loom::model::Builder::new();
@@ -75,7 +77,7 @@ fn plan(policy: &Policy, epoch: u64, limit: u32) -> Plan {
 
 /// State of one worker after a request arrived at it.
 fn arrive(gate: &mut SentryGate<u32>) -> Option<Permit> {
-    match gate.arrive(NOW, Asked::default(), 1) {
+    match gate.arrive(NOW, SentryRequest::default(), 1) {
         Arrived::Admit(_, permit) => Some(permit),
         Arrived::Held(_) | Arrived::HeldInsteadOf(..) | Arrived::Shed(..) => None,
     }
@@ -177,5 +179,5 @@ fn a_request_wakes_a_planner_at_rest() {
     asked.iter().for_each(|asked| asked.store(true, Release));
     let [one, other] = workers.map(|worker| worker.join().expect("no panic"));
     let is_needed = one.0 || other.0;
-    assert!(!is_needed || one.1 || other.1, "a request that no sample tells of, and the planner rests");
+    assert!(!is_needed || one.1 || other.1, "a request that is in no sample, and the planner rests");
 }

@@ -12,7 +12,7 @@ mod common;
 #[expect(dead_code, reason = "no process is moved to another core")]
 mod machine;
 
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Target, Template};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Template};
 use flashweir_testkit::{Gateway, GatewayBuilder, Origin, number_from_environment};
 use flashweir_trials::calm::{CASES, COLD_REQUESTS, Case, Kind, KindResult, LENGTH_S, Row, page};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
@@ -84,7 +84,7 @@ fn run(case: &Case, length_s: u64) -> Result<Row, Box<dyn Error>> {
 }
 
 fn plan(case: &Case, gateway: &Gateway, length_s: u64) -> Result<LoadPlan, Box<dyn Error>> {
-    let target = Target::parse(&format!("http://{}/", gateway.address()))?;
+    let target = LoadTarget::parse(&format!("http://{}/", gateway.address()))?;
     let mut streams = Vec::new();
     let mut classes = Vec::new();
     for (kind, class) in case.kinds.iter().zip(0..) {

@@ -1,7 +1,7 @@
 //! A fresh origin on its own core, a fresh gateway before it, and people who come.
 
 use flashweir_core::measure::Useful;
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Progress, Sources, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Progress, Sources};
 use flashweir_testbed::origin::account::{Meter, Ruler};
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Origin};
@@ -82,7 +82,7 @@ pub(crate) fn compose(composition: Composition, builder: GatewayBuilder) -> Gate
 /// People who come to `url`, each from one of very many addresses and with a connection of their own: the
 /// gateway takes a second request from a refused address for a retry of the first.
 pub(crate) fn people(url: &str, profile: RateProfile) -> Result<LoadPlan, Box<dyn std::error::Error>> {
-    let target = Target::parse(url)?;
+    let target = LoadTarget::parse(url)?;
     let class = ClassPlan::get(&target)?;
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), SEED);
     Ok(LoadPlan {

@@ -3,10 +3,10 @@
 use crate::machine;
 use crate::protection::{Kind, Tools};
 use bytes::Bytes;
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Target, Template};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Template};
 use flashweir_testbed::origin::account::{Meter, Ruler};
 use flashweir_testkit::{Client, Origin};
-use flashweir_trials::comparison::{ClassRates, OriginKind, Outcome, PATIENCE_S, Scene, TARGET_S};
+use flashweir_trials::comparison::{ClassRates, ComparisonOutcome, OriginKind, PATIENCE_S, Scene, TARGET_S};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use http::{HeaderName, HeaderValue, Method};
 use std::error::Error;
@@ -38,7 +38,7 @@ pub(crate) struct Stage {
 
 /// Findings of a visit.
 pub(crate) struct Visit {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ComparisonOutcome,
     /// Of this visit's origin.
     pub(crate) capacity_rps: f64,
 }
@@ -80,7 +80,7 @@ impl Stage {
         let standing = kind.start(&self.tools, origin.address())?;
         let (load, useful) =
             self.send(scene, standing.address, &origin).map_err(|error| error.to_string())?;
-        Ok(Visit { outcome: Outcome::of(&load, scene, capacity_rps, useful), capacity_rps })
+        Ok(Visit { outcome: ComparisonOutcome::of(&load, scene, capacity_rps, useful), capacity_rps })
     }
 
     /// The load, and the useful share of the time of an origin whose work is all on the processor.
@@ -120,7 +120,7 @@ impl Stage {
     }
 
     fn plan(&self, scene: &Scene, address: SocketAddr) -> Result<LoadPlan, Box<dyn Error>> {
-        let target = Target::parse(&format!("http://{address}/"))?;
+        let target = LoadTarget::parse(&format!("http://{address}/"))?;
         let classes = scene.classes(self.capacity_rps(scene.origin));
         let streams = classes.iter().zip(0..).map(|(class, number)| stream(class, number, scene));
         let schedule = Schedule::new(streams.collect::<Result<_, _>>()?, SEED)?;
@@ -149,7 +149,7 @@ fn stream(class: &ClassRates, number: u16, scene: &Scene) -> Result<Stream, Box<
     Ok(Stream { arrivals: ArrivalProcess::Poisson(profile), classes: vec![share] })
 }
 
-fn class_plan(class: &ClassRates, target: &Target) -> Result<ClassPlan, Box<dyn Error>> {
+fn class_plan(class: &ClassRates, target: &LoadTarget) -> Result<ClassPlan, Box<dyn Error>> {
     let field = (HeaderName::from_static("x-class"), HeaderValue::from_static(class.name));
     let request = Prepared::new(target, Method::GET, &[field], Bytes::new())?;
     Ok(ClassPlan {

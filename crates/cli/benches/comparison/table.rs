@@ -2,7 +2,9 @@
 
 use crate::stage::{Stage, Visit};
 use crate::tuning::Contestant;
-use flashweir_trials::comparison::{Cell, Comparison, OriginKind, Outcome, Range, Row, Scene, Setup};
+use flashweir_trials::comparison::{
+    Cell, Comparison, ComparisonOutcome, OriginKind, Range, Row, Scene, Setup,
+};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -17,7 +19,7 @@ pub(crate) struct Place {
 /// The outcomes by row and column, one for each round.
 pub(crate) struct Results {
     scenes: Vec<Scene>,
-    outcomes: Vec<Vec<Vec<Outcome>>>,
+    outcomes: Vec<Vec<Vec<ComparisonOutcome>>>,
     capacities_rps: Vec<f64>,
 }
 
@@ -33,7 +35,7 @@ impl Results {
 
     /// Scene by scene; every other round backwards, so that other work of the machine falls on all.
     pub(crate) fn order(&self, round: usize) -> Vec<Place> {
-        let columns = |(row, columns): (usize, &Vec<Vec<Outcome>>)| {
+        let columns = |(row, columns): (usize, &Vec<Vec<ComparisonOutcome>>)| {
             (0..columns.len()).map(move |column| Place { row, column }).collect::<Vec<_>>()
         };
         let mut places: Vec<Place> = self.outcomes.iter().enumerate().flat_map(columns).collect();
@@ -63,7 +65,7 @@ impl Results {
         rounds: usize,
         crowd_s: u64,
     ) -> Comparison {
-        let row = |(scene, outcomes): (&Scene, &Vec<Vec<Outcome>>)| Row {
+        let row = |(scene, outcomes): (&Scene, &Vec<Vec<ComparisonOutcome>>)| Row {
             cells: outcomes.iter().map(|rounds| Cell::of(rounds)).collect(),
             ..Row::new(scene)
         };

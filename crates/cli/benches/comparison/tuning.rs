@@ -3,7 +3,9 @@
 
 use crate::protection::{Kind, haproxy, nginx};
 use crate::stage::Stage;
-use flashweir_trials::comparison::{Column, Found, Knob, OriginKind, Scene, SearchFound, Trial, best};
+use flashweir_trials::comparison::{
+    Column, Knob, OriginKind, Scene, SearchResult, Trial, TunedSetting, best,
+};
 
 const ORIGINS: [OriginKind; 2] = [OriginKind::CpuBound, OriginKind::WorkerBound];
 /// Overload and length of the crowd by which settings are judged.
@@ -38,7 +40,7 @@ pub(crate) struct Contestant {
     about: &'static str,
     /// One for each kind of origin; absent where it cannot be run.
     kinds: Option<[Kind; 2]>,
-    found: Vec<Found>,
+    found: Vec<TunedSetting>,
     not_run: Option<String>,
     is_ours: bool,
     knows_gold: bool,
@@ -122,13 +124,13 @@ fn tuned_haproxy(stage: &Stage) -> Contestant {
 }
 
 /// Replaces what a contestant starts with what a search finds for each origin.
-fn tune(mut contestant: Contestant, mut search: impl FnMut(OriginKind) -> SearchFound<Kind>) -> Contestant {
+fn tune(mut contestant: Contestant, mut search: impl FnMut(OriginKind) -> SearchResult<Kind>) -> Contestant {
     let Some(kinds) = &mut contestant.kinds else { return contestant };
     for origin in ORIGINS {
-        let SearchFound { trials, is_at_edge } = search(origin);
+        let SearchResult { trials, is_at_edge } = search(origin);
         let best = trials.first().expect("the lists of settings are not empty").setting;
         kinds[origin as usize] = best;
-        contestant.found.push(Found {
+        contestant.found.push(TunedSetting {
             origin: name(origin).to_owned(),
             best: best.setting(),
             trials: trials.iter().map(|trial| (trial.setting.setting(), trial.score)).collect(),
@@ -145,7 +147,7 @@ fn search<A: Copy + PartialOrd, B: Copy + PartialOrd>(
     first: Knob<'_, A>,
     second: Knob<'_, B>,
     kind: impl Fn(A, B) -> Kind,
-) -> SearchFound<Kind> {
+) -> SearchResult<Kind> {
     let scene = Scene { origin, ..Scene::overload(OFFERED, CROWD_S) };
     let try_it = |a, b| {
         let kind = kind(a, b);
@@ -155,10 +157,10 @@ fn search<A: Copy + PartialOrd, B: Copy + PartialOrd>(
         eprintln!("  {}: {score:.3}", kind.setting());
         Ok::<_, String>(score)
     };
-    let SearchFound { trials, is_at_edge } =
+    let SearchResult { trials, is_at_edge } =
         best(first, second, try_it).expect("it started at the rehearsal");
     let of_kind = |Trial { setting: (a, b), score }| Trial { setting: kind(a, b), score };
-    SearchFound { trials: trials.into_iter().map(of_kind).collect(), is_at_edge }
+    SearchResult { trials: trials.into_iter().map(of_kind).collect(), is_at_edge }
 }
 
 fn name(origin: OriginKind) -> &'static str {

@@ -3,7 +3,7 @@
 use crate::common::stage::{Stage, send};
 use crate::traces;
 use flashweir_testkit::{StatusWatch, number_from_environment};
-use flashweir_trials::composition::calm::{LOADS, Run, rates, stretch};
+use flashweir_trials::composition::calm::{CalmRun, LOADS, rates, stretch};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Every trace whose name contains `only`, at every load.
-pub(crate) fn run(stage: &Stage, only: &str) -> Vec<Run> {
+pub(crate) fn run(stage: &Stage, only: &str) -> Vec<CalmRun> {
     let seconds = number_from_environment("SECONDS", SECONDS).max(SECONDS_MIN) as usize;
     let steady = ("steady", vec![1.0; seconds]);
     let traces = [steady].into_iter().chain(traces::read()).filter(|(name, _)| name.contains(only));
@@ -46,7 +46,7 @@ pub(crate) fn run(stage: &Stage, only: &str) -> Vec<Run> {
     runs
 }
 
-fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<Run, String> {
+fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<CalmRun, String> {
     let rates = rates(stretch, load, stage.capacity_rps(PAGE_MS));
     let (mean_rps, busiest_rps) =
         (rates.iter().sum::<f64>() / rates.len() as f64, rates.iter().copied().fold(0.0, f64::max));
@@ -66,7 +66,7 @@ fn visit(stage: &Stage, (trace, stretch): (&str, &[f64]), load: f64) -> Result<R
     let (result, useful) = sent?;
     let metrics = gateway.metrics();
     let alarms = metrics.value("flashweir_plans_total{rule=\"raise\"}");
-    Ok(Run {
+    Ok(CalmRun {
         trace: trace.to_owned(),
         load,
         composition,

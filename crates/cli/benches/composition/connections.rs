@@ -2,7 +2,7 @@
 
 use crate::common::stage::{Stage, send};
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::composition::connections::{COMPOSITIONS, CONNECTIONS_RPS, PAGE_MS, Run};
+use flashweir_trials::composition::connections::{COMPOSITIONS, CONNECTIONS_RPS, ConnectionsRun, PAGE_MS};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const CALM_LOAD: f64 = 0.3;
 const SECONDS: u64 = 5;
 const NOTICED_WITHIN_S: u64 = 1;
 
-pub(crate) fn run(stage: &Stage, rounds: usize) -> Vec<Run> {
+pub(crate) fn run(stage: &Stage, rounds: usize) -> Vec<ConnectionsRun> {
     let seconds = number_from_environment("SECONDS", SECONDS).max(1);
     let mut runs = Vec::new();
     for round in 0..rounds {
@@ -50,7 +50,7 @@ fn visit(
     composition: Composition,
     round: usize,
     (capacity_rps, seconds): (f64, u64),
-) -> Result<Run, String> {
+) -> Result<ConnectionsRun, String> {
     let judged = CALM_S + NOTICED_WITHIN_S..CALM_S + NOTICED_WITHIN_S + seconds;
     let profile = RateProfile::step(
         CALM_LOAD * capacity_rps,
@@ -65,7 +65,7 @@ fn visit(
     let (load, useful) = send(&gateway, &origin, profile, moments, |_| {})?;
     let within = || load.totals.series.iter().filter(|second| judged.contains(&second.second));
     let per_s = |count: u64| count as f64 / seconds as f64;
-    Ok(Run {
+    Ok(ConnectionsRun {
         composition,
         round,
         useful,

@@ -6,7 +6,7 @@ use flashweir_testkit::{
     GatewayBuilder, NarrowLink, Nginx, Origin, RateLimit, StatusWatch, number_from_environment,
 };
 use flashweir_trials::comparison::{Knob, best};
-use flashweir_trials::composition::link::{CALM, CROWD, Guard, Link, RATE_LIMITS, Run};
+use flashweir_trials::composition::link::{CALM, CROWD, Guard, Link, LinkRun, RATE_LIMITS};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::ops::Range;
@@ -29,7 +29,7 @@ const BURST: u32 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs every link whose name contains `only`: the search for the best rate limit, then all guards in turn.
-pub(crate) fn run(rounds: usize, only: &str) -> Vec<Run> {
+pub(crate) fn run(rounds: usize, only: &str) -> Vec<LinkRun> {
     let judged_s = number_from_environment("SECONDS", SECONDS).max(SECONDS_MIN);
     let mut runs = Vec::new();
     for link in Link::ALL.into_iter().filter(|link| link.name().contains(only)) {
@@ -78,7 +78,7 @@ impl Place {
     }
 
     /// Sends the crowd; none after a line that says why not.
-    fn visit(&self, guard: Guard) -> Option<Run> {
+    fn visit(&self, guard: Guard) -> Option<LinkRun> {
         eprint!("{}, {}: ", self.link.name(), guard.name());
         let lost_before = self.network.lost();
         let (load, seen) = match guard {
@@ -96,7 +96,7 @@ impl Place {
             load.totals.series.iter().filter(|second| seconds.contains(&second.second)).map(count).sum()
         };
         let (verdict, ceiling_rps) = self.usual(&seen, load.started);
-        let run = Run {
+        let run = LinkRun {
             link: self.link,
             guard,
             in_time_rps: sum(self.judged(), |second| second.goodput) as f64 / self.judged_s as f64,

@@ -2,7 +2,7 @@
 
 use crate::common::stage::{Stage, binary, send_to};
 use flashweir_testkit::{GatewayBuilder, Process, eventually, reserve_address};
-use flashweir_trials::composition::nodes::{LOAD, PAGE_MS, Run, Stages};
+use flashweir_trials::composition::nodes::{LOAD, NodesRun, PAGE_MS, Stages};
 use flashweir_workload::RateProfile;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const CALM_LOAD: f64 = 0.3;
 const NOTICED_WITHIN_S: u64 = 2;
 const MEASURED_S: u64 = 12;
 
-pub(crate) fn run(stage: &Stage, rounds: usize) -> Vec<Run> {
+pub(crate) fn run(stage: &Stage, rounds: usize) -> Vec<NodesRun> {
     let mut runs = Vec::new();
     for round in 0..rounds {
         let capacity_rps = stage.capacity_rps(PAGE_MS);
@@ -37,7 +37,7 @@ pub(crate) fn run(stage: &Stage, rounds: usize) -> Vec<Run> {
     runs
 }
 
-fn visit(stage: &Stage, stages: Stages, round: usize, capacity_rps: f64) -> Result<Run, String> {
+fn visit(stage: &Stage, stages: Stages, round: usize, capacity_rps: f64) -> Result<NodesRun, String> {
     let from_s = CALM_S + NOTICED_WITHIN_S;
     let profile = RateProfile::step(
         CALM_LOAD * capacity_rps,
@@ -53,7 +53,7 @@ fn visit(stage: &Stage, stages: Stages, round: usize, capacity_rps: f64) -> Resu
     let (load, useful) = send_to(sidecar.address, &origin, profile, moments, |_| {})?;
     let refused = gateway.metrics().sum("flashweir_requests_shed_total");
     let refused_at_node = refused / (load.totals.offered as f64).max(1.0);
-    Ok(Run { stages, round, useful, refused_at_node, is_saturated: load.saturated })
+    Ok(NodesRun { stages, round, useful, refused_at_node, is_saturated: load.saturated })
 }
 
 fn compose(stages: Stages, builder: GatewayBuilder) -> GatewayBuilder {

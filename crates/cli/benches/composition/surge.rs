@@ -2,7 +2,7 @@
 
 use crate::common::stage::{Stage, send};
 use crate::traces;
-use flashweir_trials::composition::surge::{Run, Surge, TIMES};
+use flashweir_trials::composition::surge::{Surge, SurgeRun, TIMES};
 use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const PAGE_MS: u32 = 5;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Every surge whose name contains `only`, at every multiple.
-pub(crate) fn run(stage: &Stage, only: &str) -> Vec<Run> {
+pub(crate) fn run(stage: &Stage, only: &str) -> Vec<SurgeRun> {
     let traces = traces::read();
     let mut runs = Vec::new();
     for surge in Surge::ALL.into_iter().filter(|surge| surge.name.contains(only)) {
@@ -38,7 +38,7 @@ fn visit(
     name: &'static str,
     (times, loads): (f64, &[f64]),
     composition: Composition,
-) -> Result<Run, String> {
+) -> Result<SurgeRun, String> {
     let capacity_rps = stage.capacity_rps(PAGE_MS);
     let moments_s = Surge::moments(loads).ok_or("it fits into the origin")?;
     let profile = RateProfile::from_bins(SECOND, loads.iter().map(|load| load * capacity_rps));
@@ -55,5 +55,5 @@ fn visit(
                 refused_s = Some([first_s, now_s]);
             }
         })?;
-    Ok(Run { name, times, composition, moments_s, refused_s, useful, is_saturated: load.saturated })
+    Ok(SurgeRun { name, times, composition, moments_s, refused_s, useful, is_saturated: load.saturated })
 }

@@ -4,7 +4,7 @@ use crate::common::stage::binary;
 use crate::protection::{Kind, Standing, Tools, haproxy::Setting};
 use crate::watch::Watch;
 use flashweir_testkit::{Gateway, GatewayBuilder};
-use flashweir_trials::origins::{Belief, Found, Protection};
+use flashweir_trials::origins::{Belief, FoundLimit, Protection};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ impl Front {
 }
 
 /// Program to start for a column of the table; an error if its static limit was not found.
-pub(crate) fn kind(protection: Protection, found: Option<&Found>) -> Result<Kind, String> {
+pub(crate) fn kind(protection: Protection, found: Option<&FoundLimit>) -> Result<Kind, String> {
     match protection {
         Protection::Nothing => Ok(Kind::Nothing),
         Protection::Flashweir => Ok(Kind::Flashweir),

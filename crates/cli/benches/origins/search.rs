@@ -2,8 +2,8 @@
 
 use crate::protection::{Kind, haproxy::Setting};
 use crate::visit::{Crowd, Visits};
-use flashweir_trials::comparison::{Knob, SearchFound, best};
-use flashweir_trials::origins::{Found, Origin, Protection};
+use flashweir_trials::comparison::{Knob, SearchResult, best};
+use flashweir_trials::origins::{FoundLimit, Origin, Protection};
 use std::time::Duration;
 
 /// The crowd by which settings are judged.
@@ -21,7 +21,7 @@ const QUEUE_TIMEOUTS_MS: Knob<'_, u32> =
     Knob { grid: &[500, 250], below: |ms| Some(ms / 2).filter(|&ms| ms > 0), above: |ms| Some(ms + 250) };
 
 /// Tries settings one after the other; why not, if one could not be tried.
-pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Result<Found, String> {
+pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Result<FoundLimit, String> {
     let crowd = Crowd {
         overload: OVERLOAD,
         capacity_rps,
@@ -30,7 +30,7 @@ pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Resu
         first: SETTLED_AFTER,
         round: 0,
     };
-    let SearchFound { trials, is_at_edge } =
+    let SearchResult { trials, is_at_edge } =
         best(MAXCONNS, QUEUE_TIMEOUTS_MS, |maxconn, queue_timeout_ms| {
             let setting = Setting { maxconn, queue_timeout_ms };
             let useful =
@@ -41,5 +41,5 @@ pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Resu
     let setting = |(maxconn, queue_timeout_ms)| Setting { maxconn, queue_timeout_ms };
     let (maxconn, queue_timeout_ms) = trials.first().ok_or("no setting was tried")?.setting;
     let trials = trials.iter().map(|trial| (setting(trial.setting).to_string(), trial.score)).collect();
-    Ok(Found { maxconn, queue_timeout_ms, trials, is_at_edge })
+    Ok(FoundLimit { maxconn, queue_timeout_ms, trials, is_at_edge })
 }

@@ -5,7 +5,7 @@ use crate::front::Front;
 use crate::place::Place;
 use crate::protection::{Kind, Tools};
 use flashweir_load::LoadResult;
-use flashweir_trials::origins::{CALM_LOAD, Counts, FIRST, Origin, Protection, Row, Run, TARGET};
+use flashweir_trials::origins::{CALM_LOAD, Counts, FIRST, Origin, OriginRun, Protection, Row, TARGET};
 use flashweir_workload::RateProfile;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ impl Visits {
         protection: Protection,
         kind: Kind,
         crowd: Crowd,
-    ) -> Result<Run, String> {
+    ) -> Result<OriginRun, String> {
         let place = Place::start(origin)?;
         let front = place.outside(|| Front::start(&self.tools, protection, kind, place.address()))?;
         let moments = crowd.moments();
@@ -81,7 +81,7 @@ impl Visits {
         let name = format!("{}-{}-{}", origin.key(), crowd.overload, crowd.round + 1);
         let trace = self.trace.as_deref().map(|folder| (folder, name.as_str()));
         let belief = front.stop(load.started, &[[moments[1], moments[2]]], trace).pop().flatten();
-        Ok(Run {
+        Ok(OriginRun {
             protection,
             first,
             settled,

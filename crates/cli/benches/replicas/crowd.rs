@@ -2,7 +2,7 @@
 
 use crate::cluster::HOST;
 use bytes::Bytes;
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Target, Template};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Template};
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::{ArrivalProcess, Schedule, Share, Stream};
 use http::{HeaderValue, Method, header};
@@ -29,7 +29,7 @@ pub(crate) fn send(
     round: u64,
     paths: Option<&[Box<str>]>,
 ) -> LoadResult {
-    let target = Target::parse(&format!("http://{to}/")).expect("an address");
+    let target = LoadTarget::parse(&format!("http://{to}/")).expect("an address");
     let mut moments = Vec::new();
     let mut start = Duration::ZERO;
     for (place, &(rps, length)) in (0..).zip(rates) {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use flashweir_core::limits::LOAD_SOURCES;
-use flashweir_load::{ClassPlan, LoadPlan, Paths, Prepared, Sources, Target, Template};
+use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Paths, Prepared, Sources, Template};
 use flashweir_trials::origins::FIRST;
 use flashweir_trials::slow::{CALM_S, EARLY_S, Kind, Offered, Origin, Phase, Row, Speaks};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
@@ -116,10 +116,10 @@ impl Crowd {
     }
 
     /// The requests that the load generator sends: all but streams. Each client has one of very many
-    /// addresses and a connection of its own: the gateway takes a second request from a refused address for a
+    /// addresses and a separate connection: the gateway takes a second request from a refused address for a
     /// retry of the first.
     pub(crate) fn plan(&self, address: SocketAddr) -> Result<LoadPlan, Box<dyn Error>> {
-        let target = Target::parse(&format!("http://{address}/"))?;
+        let target = LoadTarget::parse(&format!("http://{address}/"))?;
         let kinds: Vec<&Kind> =
             self.origin.kinds().iter().filter(|kind| kind.speaks == Speaks::Http).collect();
         let streams = kinds.iter().zip(0..).map(|(kind, class)| self.stream(kind, class));
@@ -137,7 +137,7 @@ impl Crowd {
     }
 }
 
-fn class_plan(kind: &Kind, target: &Target) -> Result<ClassPlan, Box<dyn Error>> {
+fn class_plan(kind: &Kind, target: &LoadTarget) -> Result<ClassPlan, Box<dyn Error>> {
     let request = Prepared::new(target, Method::GET, &[], Bytes::new())?;
     let allowed = Duration::from_secs_f64(kind.allowed_s());
     Ok(ClassPlan {

@@ -48,7 +48,7 @@ mod wsgi;
 use crowd::Crowd;
 use flashweir_testkit::number_from_environment;
 use flashweir_trials::origins::Protection;
-use flashweir_trials::slow::{CROWD_S, Origin, Phase, PhaseResult, Row, Run};
+use flashweir_trials::slow::{CROWD_S, Origin, Phase, PhaseResult, Row, SlowRun};
 use protection::Tools;
 use running::Running;
 use std::panic::{self, AssertUnwindSafe};
@@ -154,7 +154,7 @@ fn guarded<T>(measure: impl FnOnce() -> Result<T, String>) -> Result<T, String> 
 }
 
 /// Lines of progress: a run of half an hour should not be silent.
-fn tell(run: &Run) {
+fn tell(run: &SlowRun) {
     let worth = |phase| run.phase(phase).map(PhaseResult::worth);
     eprintln!(
         "  {}: in the crowd {:.3?}, during the loss {:.3?}",

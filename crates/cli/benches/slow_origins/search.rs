@@ -4,8 +4,8 @@
 use crate::crowd::Crowd;
 use crate::protection::{Kind, haproxy::Setting};
 use crate::visit::Visits;
-use flashweir_trials::comparison::{Knob, SearchFound, best};
-use flashweir_trials::origins::{Found, Protection};
+use flashweir_trials::comparison::{Knob, SearchResult, best};
+use flashweir_trials::origins::{FoundLimit, Protection};
 use flashweir_trials::slow::{Origin, Phase, PhaseResult};
 
 const CALM_S: u64 = 1;
@@ -24,7 +24,7 @@ const BESIDES_WAITING: Knob<'_, u32> = Knob { grid: &[64, 32], below: |_| None, 
 const QUEUE_TIMEOUT_WAITING_MS: Knob<'_, u32> = Knob { grid: &[500], below: |_| None, above: |_| None };
 
 /// Tries settings one after the other; why not, if one could not be tried.
-pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Result<Found, String> {
+pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Result<FoundLimit, String> {
     let lengths_s = vec![(Phase::Calm, CALM_S), (Phase::Crowd, CROWD_S)];
     let crowd = Crowd { origin, capacity_rps, lengths_s, is_short: true };
     let long = origin.long_in_flight().ceil() as u32;
@@ -34,7 +34,7 @@ pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Resu
     } else {
         (BESIDES_WAITING, QUEUE_TIMEOUT_WAITING_MS)
     };
-    let SearchFound { trials, is_at_edge } =
+    let SearchResult { trials, is_at_edge } =
         best(besides, queue_timeouts_ms, |besides, queue_timeout_ms| {
             let setting = setting(besides, queue_timeout_ms);
             let run = visits.visit(Protection::Haproxy, Kind::Haproxy(setting), &crowd, 0)?;
@@ -48,5 +48,5 @@ pub(crate) fn search(visits: &Visits, origin: Origin, capacity_rps: f64) -> Resu
         .iter()
         .map(|trial| (setting(trial.setting.0, trial.setting.1).to_string(), trial.score))
         .collect();
-    Ok(Found { maxconn, queue_timeout_ms, trials, is_at_edge })
+    Ok(FoundLimit { maxconn, queue_timeout_ms, trials, is_at_edge })
 }

@@ -10,7 +10,7 @@ use crate::streams;
 use flashweir_load::{LoadPlan, LoadResult};
 use flashweir_trials::origins::{Protection, Share};
 use flashweir_trials::slow::{
-    EARLY_S, Early, Kind, KindResult, Loss, Phase, PhaseResult, Run, Speaks, StreamRecord,
+    EARLY_S, Early, Kind, KindResult, Loss, Phase, PhaseResult, SlowRun, Speaks, StreamRecord,
 };
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ impl Visits {
         start: Start,
         crowd: &Crowd,
         round: usize,
-    ) -> Result<Run, String> {
+    ) -> Result<SlowRun, String> {
         let running = Running::start(crowd.origin)?;
         let front = Front::start(&self.tools, protection, start, running.application.address)?;
         let judged = crowd.judged();
@@ -65,7 +65,7 @@ impl Visits {
                 belief,
             });
         }
-        Ok(Run { protection, phases, is_spoilt: seen.load.saturated })
+        Ok(SlowRun { protection, phases, is_spoilt: seen.load.saturated })
     }
 }
 

@@ -1,7 +1,7 @@
 //! One run: calm, then the crowd.
 
 use crate::common::stage::{Stage, send};
-use flashweir_trials::useful::{Case, Run};
+use flashweir_trials::useful::{Case, UsefulRun};
 use flashweir_workload::{ProfileError, RateProfile};
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ pub(crate) fn run(
     case: Case,
     round: usize,
     (capacity_rps, length): (f64, Duration),
-) -> Result<Run, String> {
+) -> Result<UsefulRun, String> {
     let origin = stage.origin(case.page_ms);
     let gateway = stage.gateway(case.composition, &origin);
     let profile = profile(case.load, capacity_rps, length).map_err(|error| error.to_string())?;
     let judged = [CALM_FOR + NOTICED_WITHIN, length - LONGER];
     let (load, useful) = send(&gateway, &origin, profile, judged, |_| {})?;
-    Ok(Run { case, round, useful, is_saturated: load.saturated })
+    Ok(UsefulRun { case, round, useful, is_saturated: load.saturated })
 }
 
 fn profile(load: f64, capacity_rps: f64, length: Duration) -> Result<RateProfile, ProfileError> {

@@ -1,7 +1,7 @@
 //! `flashweir agent`.
 
 use crate::{logging, ready_file};
-use flashweir_agent::{AgentSettings, Target};
+use flashweir_agent::{AgentSettings, MeasuredScope};
 use flashweir_config::{Log, LogFormat, LogLevel};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -39,14 +39,14 @@ impl AgentArgs {
     /// Reports until a signal.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         logging::start(&Log { level: LogLevel::Info, format: LogFormat::Text });
-        let target = match (self.pid, self.cgroup) {
-            (Some(pid), _) => Target::Process(pid),
-            (None, Some(group)) => Target::Group(group),
-            (None, None) => Target::Machine,
+        let scope = match (self.pid, self.cgroup) {
+            (Some(pid), _) => MeasuredScope::Process(pid),
+            (None, Some(group)) => MeasuredScope::Group(group),
+            (None, None) => MeasuredScope::Machine,
         };
         let Self { listen, port, hosts, ready_file, .. } = self;
         let ready_file = ready_file::prepare(ready_file)?;
         let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
-        Ok(flashweir_agent::run(&AgentSettings { listen, hosts, target, port, ready_file })?)
+        Ok(flashweir_agent::run(&AgentSettings { listen, hosts, scope, port, ready_file })?)
     }
 }

@@ -10,7 +10,7 @@ use crate::caller::quota::{HOLD_MAX, HOLD_PART, Quota};
 use crate::caller::report::{Condition, FeedbackCounts, FeedbackOutcome, Report};
 use crate::caller::silence::{Leave, Silence, SilenceState};
 use crate::{FieldError, Intake, KeyRing, Limit, Mac, RATE_FLOOR, Taken};
-use flashweir_admission::gapping::{self, Decision, Reason, Released, Restriction, Target};
+use flashweir_admission::gapping::{self, Decision, GappedTarget, Reason, Released, Restriction};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 
 /// Settings for one node.
@@ -32,12 +32,12 @@ pub enum Arrival<T> {
     /// It waits: [`Endpoint::next`] says more. Another one may have to be refused for it.
     Queued(Option<T>),
     /// Refuse it.
-    Refuse(T, Refusal),
+    Refuse(T, CallerRefusal),
 }
 
-/// Reason for which a request is refused at the caller.
+/// Reason for which the caller refuses a request by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum CallerRefusal {
     /// A limit is spent.
     Limit(Reason),
     /// The node answers nothing; the next trial is due after this time.
@@ -94,7 +94,7 @@ pub enum FeedbackError {
 pub struct Endpoint<T, M> {
     settings: EndpointSettings,
     intake: Intake<M>,
-    target: Target<T>,
+    target: GappedTarget<T>,
     offered: OfferedRate,
     silence: Silence,
     /// Until when a spent quota holds requests back, and at which rate.
@@ -116,7 +116,7 @@ impl<T, M: Mac> Endpoint<T, M> {
         Self {
             settings,
             intake: Intake::new(keys, context),
-            target: Target::new(settings.gapping, random),
+            target: GappedTarget::new(settings.gapping, random),
             offered: OfferedRate::default(),
             silence: Silence::default(),
             hold: None,
@@ -154,7 +154,7 @@ impl<T, M: Mac> Endpoint<T, M> {
             }
             Leave::Stay(retry_in) => {
                 self.refused_silent += 1;
-                return Arrival::Refuse(kept, Refusal::Silent { retry_in });
+                return Arrival::Refuse(kept, CallerRefusal::Silent { retry_in });
             }
         }
         self.refresh(now);
@@ -165,7 +165,7 @@ impl<T, M: Mac> Endpoint<T, M> {
         match self.target.arrive_before(now, rank, too_late_at, kept) {
             Decision::Send(kept) => Arrival::Send(kept),
             Decision::Queued(displaced) => Arrival::Queued(displaced),
-            Decision::Refuse(kept, reason) => Arrival::Refuse(kept, Refusal::Limit(reason)),
+            Decision::Refuse(kept, reason) => Arrival::Refuse(kept, CallerRefusal::Limit(reason)),
         }
     }
 

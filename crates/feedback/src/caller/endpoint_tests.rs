@@ -115,7 +115,7 @@ fn a_rate_of_zero_leaves_a_probe_and_a_silent_node_a_trial() {
     assert!((2..=5).contains(&sent(&mut node, 2_000, 4_000)));
     hear(&mut node, at(4_000), &message(1, 2, None)).unwrap();
     (0..5).for_each(|_| node.unanswered(at(5_100)));
-    assert!(matches!(node.arrive(at(5_100), 0, false, 0), Arrival::Refuse(0, Refusal::Silent { .. })));
+    assert!(matches!(node.arrive(at(5_100), 0, false, 0), Arrival::Refuse(0, CallerRefusal::Silent { .. })));
     assert!(!node.is_open(at(5_100), 0) && node.is_open(at(5_350), 9));
     assert_eq!(node.arrive(at(5_350), 9, false, 1), Arrival::Send(1), "a trial of any rank");
     node.answered(at(5_360), &Answer::default()).unwrap();

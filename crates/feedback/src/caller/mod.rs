@@ -39,7 +39,7 @@ pub use deadline::{
     DEADLINE, DEADLINE_MAX, DeadlineError, GRPC_TIMEOUT, deadline_text, grpc_timeout_text, parse_deadline,
     parse_grpc_timeout,
 };
-pub use endpoint::{Answer, Arrival, Endpoint, EndpointSettings, FeedbackError, Refusal};
+pub use endpoint::{Answer, Arrival, CallerRefusal, Endpoint, EndpointSettings, FeedbackError};
 pub use offered::OfferedRate;
 pub use priority::urgency;
 pub use quota::{

@@ -5,19 +5,19 @@
 //! last class has no rules, so that there always is one. Everything a client can choose goes through a hash
 //! whose key is drawn at start.
 
+mod ceiling_priority;
 mod client_key;
 mod host;
 mod measurable;
 mod path;
 mod rules;
 mod signs;
-mod standing;
 
 pub(crate) use measurable::of_response;
 
 use client_key::{client_key, octets};
 use flashweir_admission::fairness::RequestSigns;
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_config::{Class, Config, Fairness};
 use flashweir_core::{Hasher64, Instant};
 use flashweir_http::client::ClientNetwork;
@@ -50,7 +50,7 @@ struct Service {
     name: String,
     classes: Vec<Class>,
     /// Of each class.
-    standings: Vec<Standing>,
+    ceiling_priorities: Vec<CeilingPriority>,
     /// Classes of its candidate policy, if it has one.
     candidate: Option<Vec<Class>>,
 }
@@ -63,7 +63,7 @@ pub struct Classified {
     /// Its class: a place in the service's list.
     pub class: u8,
     /// Priority of the class where there is a ceiling; the sentry does not see exempt requests.
-    pub standing: Standing,
+    pub ceiling_priority: CeilingPriority,
     /// Identity of the client, where the class's share is divided: a hash of network, address, header or
     /// cookie.
     pub client_key: u64,
@@ -105,13 +105,15 @@ impl Classifier {
     /// classes of URLs.
     #[must_use]
     pub fn new(hasher: Hasher64, url_hasher: Hasher64, config: &Config) -> Self {
-        let standings = standing::standings(config.services.iter().map(|service| &service.classes[..]));
-        let known = config.services.iter().zip(standings).map(|(service, standings)| Service {
-            name: service.name.clone(),
-            classes: service.classes.clone(),
-            standings,
-            candidate: service.candidate.as_ref().map(|candidate| candidate.classes.clone()),
-        });
+        let ceiling_priorities =
+            ceiling_priority::ceiling_priorities(config.services.iter().map(|service| &service.classes[..]));
+        let known =
+            config.services.iter().zip(ceiling_priorities).map(|(service, ceiling_priorities)| Service {
+                name: service.name.clone(),
+                classes: service.classes.clone(),
+                ceiling_priorities,
+                candidate: service.candidate.as_ref().map(|candidate| candidate.classes.clone()),
+            });
         Self {
             hasher,
             url_hasher,
@@ -155,7 +157,7 @@ impl Classifier {
         Some(Classified {
             service: index,
             class,
-            standing: service.standings[usize::from(class)],
+            ceiling_priority: service.ceiling_priorities[usize::from(class)],
             client_key,
             candidate: service.candidate.as_deref().map(|classes| self.take(classes, &asked)),
             // The same host on another service is another hot-spot.

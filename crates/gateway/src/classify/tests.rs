@@ -139,7 +139,7 @@ fn the_host_finds_the_service_whatever_the_protocol() {
     let of = |request: request::Builder| {
         let (head, ()) = request.body(()).expect("request").into_parts();
         let classified = found(&classifier, &head, "192.0.2.1");
-        (classified.service, classified.class, classified.standing == Standing::Exempt)
+        (classified.service, classified.class, classified.ceiling_priority == CeilingPriority::Exempt)
     };
     assert_eq!(of(Request::get("/healthz").header("host", "V1.API.example.:8080")), (1, 0, true));
     assert_eq!(of(Request::get("/x").header("host", "v1.api.example")), (1, 1, false));
@@ -159,16 +159,20 @@ fn classes_of_all_services_are_ranked_together_by_what_they_are_worth() {
                 [[service]]\nname = 'forge'\nhosts = ['forge.example']\nupstream.urls = ['http://b']\n\
                 [[service.class]]\nname = 'people'\nmatch.path = '/people'\nrevenue = 3\n";
     let classifier = classifier(&Config::from_toml(toml, "test.toml").expect("a valid configuration"));
-    let standing = |host: &str, path: &str| {
+    let ceiling_priority = |host: &str, path: &str| {
         let (head, ()) = Request::get(path).header("host", host).body(()).expect("request").into_parts();
-        found(&classifier, &head, "192.0.2.1").standing
+        found(&classifier, &head, "192.0.2.1").ceiling_priority
     };
-    assert_eq!(standing("shop.example", "/cart"), Standing::FIRST);
-    assert_eq!(standing("shop.example", "/probe"), Standing::Exempt);
-    assert_eq!(standing("shop.example", "/"), Standing::LAST);
-    assert_eq!(standing("forge.example", "/people"), Standing::Credit { milli: 500 });
-    assert_eq!(standing("forge.example", "/"), Standing::LAST);
-    assert_eq!(classified(Request::get("/"), "192.0.2.1").standing, Standing::LAST, "all are worth the same");
+    assert_eq!(ceiling_priority("shop.example", "/cart"), CeilingPriority::FIRST);
+    assert_eq!(ceiling_priority("shop.example", "/probe"), CeilingPriority::Exempt);
+    assert_eq!(ceiling_priority("shop.example", "/"), CeilingPriority::LAST);
+    assert_eq!(ceiling_priority("forge.example", "/people"), CeilingPriority::Credit { milli: 500 });
+    assert_eq!(ceiling_priority("forge.example", "/"), CeilingPriority::LAST);
+    assert_eq!(
+        classified(Request::get("/"), "192.0.2.1").ceiling_priority,
+        CeilingPriority::LAST,
+        "all are worth the same"
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::shared::Shared;
 use flashweir_admission::sentry::{Plan, Policy, Sample};
 use flashweir_config::Engine;
 use flashweir_core::{Duration, Hasher64, Instant};
-use flashweir_provisioning::shares::{ServiceMember, Standing};
+use flashweir_provisioning::shares::{ServiceMember, ShareState};
 use flashweir_runtime::{ClusterLink, HeldLease, UrlKey};
 use flashweir_telemetry::{BroadcastOutcome, ClusterFigures, Happening, ReportOutcome};
 use leader::{Planned, ReportError};
@@ -77,7 +77,7 @@ struct Membership {
     fingerprint: u64,
     member: ServiceMember,
     /// As it was last logged.
-    standing: Standing,
+    share_state: ShareState,
 }
 
 impl Cluster {
@@ -194,7 +194,7 @@ impl Cluster {
         let mut figures = Vec::new();
         for (service, known) in &mut state.members {
             let of_member = known.member.figures(now);
-            known.log(service, &leader, of_member.standing);
+            known.log(service, &leader, of_member.share_state);
             figures.push(ClusterFigures {
                 service: service.clone(),
                 limit: of_member.limit,
@@ -202,7 +202,7 @@ impl Cluster {
                 elsewhere: of_member.elsewhere,
                 gateways: of_member.gateways,
                 silence_s: of_member.silence.map(|silence| silence.as_secs_f64()),
-                standing: of_member.standing.as_str(),
+                standing: of_member.share_state.as_str(),
             });
         }
         shared.telemetry.control().publish_cluster(is_leader, figures);
@@ -221,8 +221,8 @@ impl State {
                 Some(kept) => kept.member,
                 None => ServiceMember::new(now, cluster.gateway, cluster.workers),
             };
-            let standing = member.standing(now);
-            let known = Membership { policy: sentry.policy.clone(), fingerprint, member, standing };
+            let share_state = member.share_state(now);
+            let known = Membership { policy: sentry.policy.clone(), fingerprint, member, share_state };
             self.members.insert(sentry.names.service.clone(), known);
         }
         self.members.get_mut(&sentry.names.service).expect("it was put there")
@@ -231,21 +231,21 @@ impl State {
 
 impl Membership {
     /// Says once when the gateway goes on by another plan.
-    fn log(&mut self, service: &str, leader: &str, standing: Standing) {
-        if standing == self.standing {
+    fn log(&mut self, service: &str, leader: &str, share_state: ShareState) {
+        if share_state == self.share_state {
             return;
         }
-        self.standing = standing;
-        match standing {
-            Standing::Joining => {}
-            Standing::Sharing => tracing::info!(service, leader, "the limit is shared with other gateways"),
-            Standing::Holding => {
+        self.share_state = share_state;
+        match share_state {
+            ShareState::Joining => {}
+            ShareState::Sharing => tracing::info!(service, leader, "the limit is shared with other gateways"),
+            ShareState::Holding => {
                 tracing::warn!(service, leader, "the leader is silent: the last share is kept")
             }
-            Standing::Equal => {
+            ShareState::Equal => {
                 tracing::warn!(service, leader, "the leader is still silent: the share goes to an equal one");
             }
-            Standing::Alone => {
+            ShareState::Alone => {
                 tracing::warn!(service, "no leader was heard since the start: the limit is not shared");
             }
         }

@@ -9,7 +9,7 @@ pub(super) fn status(gateway: u64, name: &str, state: &State, now: Instant) -> V
         let figures = known.member.figures(now);
         json!({
             "service": service,
-            "standing": figures.standing.as_str(),
+            "standing": figures.share_state.as_str(),
             "limit": figures.limit,
             "share": figures.share,
             "gateways": figures.gateways,

@@ -35,9 +35,9 @@ use flashweir_core::{Duration, Rate, Reason};
 use flashweir_kernel::gate::{Ceiling, TIERS, Tiers};
 use std::sync::Arc;
 
-/// Rates over about the last second, and the limits of the plans in force.
+/// Inputs of the ceiling: rates over about the last second, and the limits of the plans in force.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct CeilingInputs {
     /// The plan of NEWS.
     pub(crate) news: Arc<Plan>,
     /// NEWS only records.
@@ -73,12 +73,12 @@ pub(crate) struct Decision {
 }
 
 /// The ceiling on new connections; `None` lets everything in.
-pub(crate) fn decide(seen: &Seen) -> Option<Decision> {
+pub(crate) fn decide(inputs: &CeilingInputs) -> Option<Decision> {
     let admissible =
-        |with_shadow| admissible_rate(&seen.news, seen.news_is_shadow, &seen.services, with_shadow);
-    let enforced = admissible(false).map(|rate| (rate, seen.shadow));
+        |with_shadow| admissible_rate(&inputs.news, inputs.news_is_shadow, &inputs.services, with_shadow);
+    let enforced = admissible(false).map(|rate| (rate, inputs.shadow));
     let (admissible, shadow) = enforced.or_else(|| Some((admissible(true)?, true)))?;
-    let connections_per_s = headroom(seen) * admissible.total_rps * connections_per_request(seen);
+    let connections_per_s = headroom(inputs) * admissible.total_rps * connections_per_request(inputs);
     let reason = match admissible.stage {
         StageName::FlashCrowd => Reason::FlashCrowd,
         StageName::Bounds
@@ -88,20 +88,20 @@ pub(crate) fn decide(seen: &Seen) -> Option<Decision> {
         | StageName::Upstream => Reason::Capacity,
     };
     let decision = Decision { connections_per_s, admissible, reason, shadow };
-    (seen.arriving_per_s > connections_per_s).then_some(decision)
+    (inputs.arriving_per_s > connections_per_s).then_some(decision)
 }
 
 /// As offered beyond what is useful.
-pub(crate) fn headroom(seen: &Seen) -> f64 {
-    if seen.has_choice { HEADROOM_TO_CHOOSE } else { HEADROOM }
+pub(crate) fn headroom(inputs: &CeilingInputs) -> f64 {
+    if inputs.has_choice { HEADROOM_TO_CHOOSE } else { HEADROOM }
 }
 
 /// Connections that come for each request, within bounds.
-pub(crate) fn connections_per_request(seen: &Seen) -> f64 {
-    if seen.requests_per_s < REQUESTS_TO_JUDGE_PER_S {
+pub(crate) fn connections_per_request(inputs: &CeilingInputs) -> f64 {
+    if inputs.requests_per_s < REQUESTS_TO_JUDGE_PER_S {
         return 1.0;
     }
-    (seen.accepted_per_s / seen.requests_per_s)
+    (inputs.accepted_per_s / inputs.requests_per_s)
         .clamp(CONNECTIONS_PER_REQUEST_LEAST, CONNECTIONS_PER_REQUEST_MOST)
 }
 
@@ -218,8 +218,8 @@ mod tests {
     }
 
     /// Ten times as many as the origin can do, each on its own connection, and the kernel still open.
-    fn crowd() -> Seen {
-        Seen {
+    fn crowd() -> CeilingInputs {
+        CeilingInputs {
             news: Arc::new(Plan::open(1)),
             news_is_shadow: false,
             services: vec![ServiceDemand {
@@ -237,14 +237,14 @@ mod tests {
         }
     }
 
-    fn rate(seen: &Seen) -> Option<f64> {
-        decide(seen).map(|decision| decision.connections_per_s)
+    fn rate(inputs: &CeilingInputs) -> Option<f64> {
+        decide(inputs).map(|decision| decision.connections_per_s)
     }
 
     #[test]
     fn twice_what_fits_comes_in_and_eight_times_where_there_is_a_choice() {
         assert_eq!(rate(&crowd()), Some(200.0));
-        assert_eq!(rate(&Seen { has_choice: true, ..crowd() }), Some(800.0));
+        assert_eq!(rate(&CeilingInputs { has_choice: true, ..crowd() }), Some(800.0));
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         let mut content = crowd();
         content.services[0].refused_rps = 0.0;
         assert_eq!(rate(&content), None);
-        assert_eq!(rate(&Seen { arriving_per_s: 200.0, ..crowd() }), None);
+        assert_eq!(rate(&CeilingInputs { arriving_per_s: 200.0, ..crowd() }), None);
         let mut unknown = crowd();
         unknown.services[0].capacity_rps = 0.0;
         assert_eq!(rate(&unknown), None);
@@ -260,8 +260,8 @@ mod tests {
 
     #[test]
     fn the_lower_of_both_ceilings_counts_and_services_that_refuse_nobody_keep_what_they_have() {
-        assert_eq!(rate(&Seen { news: news(50.0), ..crowd() }), Some(100.0));
-        assert_eq!(rate(&Seen { news: news(150.0), ..crowd() }), Some(200.0));
+        assert_eq!(rate(&CeilingInputs { news: news(50.0), ..crowd() }), Some(100.0));
+        assert_eq!(rate(&CeilingInputs { news: news(150.0), ..crowd() }), Some(200.0));
         let mut two = crowd();
         two.services.push(ServiceDemand {
             offered_rps: offered(&[30.0]),
@@ -273,32 +273,32 @@ mod tests {
 
     #[test]
     fn the_reason_is_that_of_the_limit_that_counts() {
-        let reason = |seen: &Seen| decide(seen).map(|decision| decision.reason);
+        let reason = |inputs: &CeilingInputs| decide(inputs).map(|decision| decision.reason);
         assert_eq!(reason(&crowd()), Some(Reason::Capacity));
-        assert_eq!(reason(&Seen { news: news(50.0), ..crowd() }), Some(Reason::FlashCrowd));
-        assert_eq!(reason(&Seen { news: news(150.0), ..crowd() }), Some(Reason::Capacity));
-        let in_shadow = Seen { news: news(50.0), news_is_shadow: true, ..crowd() };
+        assert_eq!(reason(&CeilingInputs { news: news(50.0), ..crowd() }), Some(Reason::FlashCrowd));
+        assert_eq!(reason(&CeilingInputs { news: news(150.0), ..crowd() }), Some(Reason::Capacity));
+        let in_shadow = CeilingInputs { news: news(50.0), news_is_shadow: true, ..crowd() };
         assert_eq!(reason(&in_shadow), Some(Reason::Capacity));
         let mut content = crowd();
         content.services[0].refused_rps = 0.0;
-        assert_eq!(reason(&Seen { news: news(50.0), ..content }), Some(Reason::FlashCrowd));
+        assert_eq!(reason(&CeilingInputs { news: news(50.0), ..content }), Some(Reason::FlashCrowd));
     }
 
     #[test]
     fn who_only_watches_has_a_ceiling_in_shadow() {
-        let mut seen = crowd();
-        seen.services[0].is_shadow = true;
+        let mut inputs = crowd();
+        inputs.services[0].is_shadow = true;
         assert_eq!(
-            decide(&seen).map(|decision| (decision.connections_per_s, decision.shadow)),
+            decide(&inputs).map(|decision| (decision.connections_per_s, decision.shadow)),
             Some((200.0, true))
         );
         // A ceiling that is meant wins over one that is not, also if it is higher.
-        seen.news = news(300.0);
+        inputs.news = news(300.0);
         assert_eq!(
-            decide(&seen).map(|decision| (decision.connections_per_s, decision.shadow)),
+            decide(&inputs).map(|decision| (decision.connections_per_s, decision.shadow)),
             Some((600.0, false))
         );
-        assert!(decide(&Seen { shadow: true, ..crowd() }).is_some_and(|decision| decision.shadow));
+        assert!(decide(&CeilingInputs { shadow: true, ..crowd() }).is_some_and(|decision| decision.shadow));
     }
 
     /// People who stay send 50 requests a second on 5 connections; each of the crowd opens one for one
@@ -309,10 +309,11 @@ mod tests {
             let mut let_in = begin;
             for _ in 0..40 {
                 let offered_rps = 50.0 + let_in;
-                let mut seen = crowd();
-                seen.services[0].offered_rps = offered(&[offered_rps]);
-                let seen = Seen { accepted_per_s: 5.0 + let_in, requests_per_s: offered_rps, ..seen };
-                let_in = rate(&seen).expect("a ceiling") - 5.0;
+                let mut inputs = crowd();
+                inputs.services[0].offered_rps = offered(&[offered_rps]);
+                let inputs =
+                    CeilingInputs { accepted_per_s: 5.0 + let_in, requests_per_s: offered_rps, ..inputs };
+                let_in = rate(&inputs).expect("a ceiling") - 5.0;
             }
             let offered_rps = 50.0 + let_in;
             assert!((offered_rps - 200.0).abs() < 1.0, "from {begin}: {offered_rps}");
@@ -322,10 +323,13 @@ mod tests {
     #[test]
     fn newcomers_are_not_shut_out_by_those_who_stay() {
         // A thousand requests a second on ten old connections, no new one let in so far.
-        let seen = Seen { accepted_per_s: 0.0, ..crowd() };
-        assert_eq!(rate(&seen), Some(0.1 * 200.0));
+        let inputs = CeilingInputs { accepted_per_s: 0.0, ..crowd() };
+        assert_eq!(rate(&inputs), Some(0.1 * 200.0));
         // And connections without requests do not open the door.
-        assert_eq!(rate(&Seen { accepted_per_s: 9e9, arriving_per_s: 9e9, ..crowd() }), Some(2.0 * 200.0));
+        assert_eq!(
+            rate(&CeilingInputs { accepted_per_s: 9e9, arriving_per_s: 9e9, ..crowd() }),
+            Some(2.0 * 200.0)
+        );
     }
 
     #[test]
@@ -355,17 +359,17 @@ mod tests {
 
     #[test]
     fn ranks_of_classes_become_tiers_and_one_rank_is_all_the_last_tiers() {
-        let mut seen = crowd();
-        seen.services[0].offered_rps = offered(&[20.0, 30.0, 950.0]);
-        let decision = decide(&seen).expect("a ceiling");
+        let mut inputs = crowd();
+        inputs.services[0].offered_rps = offered(&[20.0, 30.0, 950.0]);
+        let decision = decide(&inputs).expect("a ceiling");
         assert_eq!(by_tier(&decision.admissible, true, 4), [20.0, 30.0, 50.0, 0.0]);
         assert_eq!(by_tier(&decision.admissible, true, 2), [20.0, 80.0]);
         assert_eq!(by_tier(&decision.admissible, true, 1), [100.0]);
         assert_eq!(by_tier(&decision.admissible, false, 3), [0.0, 0.0, 100.0]);
         // Beyond what is offered a ceiling of NEWS is the last tier's.
-        seen.services[0].refused_rps = 0.0;
-        seen.arriving_per_s = 9e9;
-        let decision = decide(&Seen { news: news(1_500.0), ..seen }).expect("a ceiling");
+        inputs.services[0].refused_rps = 0.0;
+        inputs.arriving_per_s = 9e9;
+        let decision = decide(&CeilingInputs { news: news(1_500.0), ..inputs }).expect("a ceiling");
         assert_eq!(by_tier(&decision.admissible, true, 2), [20.0, 1_480.0]);
     }
 
@@ -416,11 +420,11 @@ mod tests {
             let [offered_rps, refused_rps, accepted_per_s, requests_per_s, arriving_per_s, news_rps] = rates;
             let offered_rps = offered(&[offered_rps + 0.1]);
             let service = ServiceDemand { offered_rps, refused_rps, capacity_rps, is_shadow: false };
-            let seen = Seen {
+            let inputs = CeilingInputs {
                 news: news(news_rps + 0.1), services: vec![service], has_choice,
                 accepted_per_s, requests_per_s, arriving_per_s, ..crowd()
             };
-            if let Some(rate) = rate(&seen) {
+            if let Some(rate) = rate(&inputs) {
                 prop_assert!(rate > 0.0 && rate < arriving_per_s);
                 prop_assert!(in_kernel(rate).burst >= 10);
                 prop_assert!((1..=30).contains(&retry_after(arriving_per_s, rate).as_secs()));

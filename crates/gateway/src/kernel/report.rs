@@ -1,6 +1,6 @@
 //! Metrics and `/status` of the gate in the kernel.
 
-use super::ceiling::{Decision, Seen, connections_per_request, headroom};
+use super::ceiling::{CeilingInputs, Decision, connections_per_request, headroom};
 use super::guard::{Guard, GuardError};
 use flashweir_config::Config;
 use flashweir_core::Duration;
@@ -37,7 +37,7 @@ pub(super) fn figures(
 pub(super) fn status(
     config: &Config,
     guard: &Guard,
-    seen: &Seen,
+    inputs: &CeilingInputs,
     decision: Option<&Decision>,
     figures: &KernelFigures,
     of_ranks: &[TierCounts],
@@ -57,9 +57,9 @@ pub(super) fn status(
         "reason": decision.map(|decision| decision.reason.as_str()),
         "shadow": decision.map_or(config.kernel.shadow, |decision| decision.shadow),
         "useful_rps": decision.map(|decision| decision.admissible.total_rps),
-        "headroom": headroom(seen),
-        "connections_per_request": connections_per_request(seen),
-        "arriving_connections_per_s": seen.arriving_per_s,
+        "headroom": headroom(inputs),
+        "connections_per_request": connections_per_request(inputs),
+        "arriving_connections_per_s": inputs.arriving_per_s,
         "connections": {
             "offered": counts.offered,
             "unique_offered": counts.unique_offered,

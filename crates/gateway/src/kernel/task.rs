@@ -1,7 +1,7 @@
 //! The slow half of the gate in the kernel: looks, decides, writes, ten times a second.
 
 use super::ceiling::{
-    Decision, Seen, by_tier, connections_per_request, decide, headroom, retry_after, tier_ceilings,
+    CeilingInputs, Decision, by_tier, connections_per_request, decide, headroom, retry_after, tier_ceilings,
 };
 use super::guard::{Guard, GuardError};
 use super::report::{figures, status};
@@ -90,15 +90,15 @@ impl KernelTask {
         let now = self.shared.clock.now();
         let counts = self.guard.counts()?;
         self.window.push(self.look(now, config, &counts));
-        let seen = self.seen(config);
-        let decision = decide(&seen);
+        let inputs = self.inputs(config);
+        let decision = decide(&inputs);
         self.sources.follow(now, &self.shared.impatient.in_force(now), &mut self.guard)?;
-        let plan = plan(config, &seen, decision.as_ref(), self.sources.purges());
+        let plan = plan(config, &inputs, decision.as_ref(), self.sources.purges());
         self.guard.apply(now, plan)?;
         // Only now: where no plan can be written any more, the kernel is to let everything in.
         self.beat(now)?;
-        self.tell_news(&counts, &seen);
-        self.tell(now, config, &seen, decision.as_ref(), counts)
+        self.tell_news(&counts, &inputs);
+        self.tell(now, config, &inputs, decision.as_ref(), counts)
     }
 
     /// Each second: says that the gateway lives, and looks after the interfaces.
@@ -134,7 +134,7 @@ impl KernelTask {
         services.map(of_service).collect()
     }
 
-    fn seen(&self, config: &Config) -> Seen {
+    fn inputs(&self, config: &Config) -> CeilingInputs {
         let live = self.shared.live.load();
         let services = config.services.iter().enumerate().map(|(index, service)| {
             let rate = |count: &dyn Fn(&ServiceTotals) -> u64| {
@@ -148,7 +148,7 @@ impl KernelTask {
                 is_shadow: service.sentry.shadow,
             }
         });
-        Seen {
+        CeilingInputs {
             news: self.shared.plan.load_full(),
             news_is_shadow: config.flash_crowd.shadow,
             services: services.collect(),
@@ -166,13 +166,13 @@ impl KernelTask {
 
     /// Reports connections refused in the kernel as offered, but for sources that ignore `Retry-After`. The
     /// kernel knows connections: each is taken for as many requests as one brings now.
-    fn tell_news(&mut self, counts: &ServiceCounts, seen: &Seen) {
+    fn tell_news(&mut self, counts: &ServiceCounts, inputs: &CeilingInputs) {
         let before = std::mem::replace(&mut self.before, *counts);
         let away = |offered: fn(&ServiceCounts) -> u64| {
             let refused = |counts: &ServiceCounts| offered(counts).saturating_sub(counts.admitted);
             refused(counts).saturating_sub(refused(&before)) as f64
         };
-        let requests = |connections: f64| (connections / connections_per_request(seen)) as u64;
+        let requests = |connections: f64| (connections / connections_per_request(inputs)) as u64;
         let turned_away = &self.shared.turned_away;
         turned_away.add(
             requests(away(|counts| counts.offered - counts.purged)),
@@ -184,7 +184,7 @@ impl KernelTask {
         &mut self,
         now: Instant,
         config: &Config,
-        seen: &Seen,
+        inputs: &CeilingInputs,
         decision: Option<&Decision>,
         counts: ServiceCounts,
     ) -> Result<(), GuardError> {
@@ -202,7 +202,7 @@ impl KernelTask {
         self.shared.kernel_told.store(Some(Arc::new(status(
             config,
             &self.guard,
-            seen,
+            inputs,
             decision,
             &figures,
             &counts.tiers,
@@ -212,7 +212,7 @@ impl KernelTask {
     }
 }
 
-fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>, purges: bool) -> ServicePlan {
+fn plan(config: &Config, inputs: &CeilingInputs, decision: Option<&Decision>, purges: bool) -> ServicePlan {
     let Some(decision) = decision else {
         // A plan that refuses nothing does not look at sources.
         let purging = ServicePlan {
@@ -222,12 +222,12 @@ fn plan(config: &Config, seen: &Seen, decision: Option<&Decision>, purges: bool)
         };
         return if purges { purging } else { ServicePlan::default() };
     };
-    let admissible_rps = by_tier(&decision.admissible, seen.has_ranks, config.kernel.tiers.count());
+    let admissible_rps = by_tier(&decision.admissible, inputs.has_ranks, config.kernel.tiers.count());
     ServicePlan {
-        tiers: tier_ceilings(&admissible_rps, headroom(seen), connections_per_request(seen)),
+        tiers: tier_ceilings(&admissible_rps, headroom(inputs), connections_per_request(inputs)),
         refusal: refusal(&config.kernel),
         shadow: decision.shadow,
-        retry_after: retry_after(seen.arriving_per_s, decision.connections_per_s),
+        retry_after: retry_after(inputs.arriving_per_s, decision.connections_per_s),
         reason: decision.reason,
         ..ServicePlan::default()
     }

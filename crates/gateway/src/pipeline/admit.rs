@@ -9,10 +9,10 @@ use super::wait::{Decided, Wait, Waiting};
 use crate::classify::Classified;
 use crate::refusal::Refusal;
 use flashweir_admission::fairness::RequestSigns;
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::{AdmissionRequest, Arrival, Asking, ServiceKey};
 use flashweir_admission::retry_after::AT_A_BOUND;
-use flashweir_admission::sentry::{Asked, Position};
+use flashweir_admission::sentry::{Position, SentryRequest};
 use flashweir_core::{Instant, Reason, Shed};
 use flashweir_telemetry::Bound;
 use std::rc::Rc;
@@ -107,7 +107,7 @@ impl PipelineHost {
         inner.follow_flash_crowd(now);
         inner.follow_service(now, key);
         let has_planner = inner.hosted(key).is_some_and(|hosted| hosted.sentry.is_some());
-        if has_planner && asked.standing != Standing::Exempt {
+        if has_planner && asked.ceiling_priority != CeilingPriority::Exempt {
             self.shared.rest.wake();
         }
         if is_first {
@@ -209,12 +209,12 @@ pub(super) fn admission_request(
     AdmissionRequest {
         service: key,
         class: asked.class,
-        standing: asked.standing,
+        ceiling_priority: asked.ceiling_priority,
         client_key: asked.client_key,
         url_class: asked.url_class,
         host_key: asked.host_key,
         person_key: asked.person_key,
-        candidate: candidate.map(|candidate| Asked {
+        candidate: candidate.map(|candidate| SentryRequest {
             is_uncounted: false,
             class: candidate.class,
             url_class: asked.url_class,

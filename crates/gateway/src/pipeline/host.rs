@@ -8,7 +8,7 @@ use crate::feedback::{EVERYBODY_ELSE, Hearing, Orders, Sender};
 use crate::flash_crowd_candidate::{CandidateFollower, FlashCrowdSample};
 use crate::impatient::ImpatientSources;
 use crate::refusal::Refusal;
-use crate::sentry::{Basis, Candidate, CandidateSaid, GateSample, Refused, Sentry};
+use crate::sentry::{Basis, Candidate, CandidateExplanation, GateSample, Refused, Sentry};
 use crate::settings::upstream_capacity;
 use crate::shared::{Live, Shared};
 use crate::status::ceiling_for;
@@ -549,8 +549,8 @@ impl Inner {
             waiting: figures.waiting,
             oldest_waiting_us: figures.oldest_waiting_us,
             basis: hosted.sentry.as_ref()?.basis.clone(),
-            candidate: of_candidate.map(|(hosted, opinion)| CandidateSaid {
-                said: opinion.said,
+            candidate: of_candidate.map(|(hosted, opinion)| CandidateExplanation {
+                decision: opinion.decision,
                 class: opinion.class,
                 in_flight: opinion.in_flight,
                 basis: hosted.basis.clone(),

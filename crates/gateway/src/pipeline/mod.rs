@@ -4,7 +4,7 @@
 //! Each worker has a [`PipelineHost`]. It asks its pipeline about every request (`admit`), keeps the handlers
 //! of those that wait (`wait`), follows the plans in force and answers the bell (`attend`), and turns
 //! decisions into metrics, remembered refusals and answers (`host`). An admitted request is a [`Permit`],
-//! whose share at the origin (`place`) may end before it does, or pause while its client is waited for
+//! whose share at the origin (`share_guard`) may end before it does, or pause while its client is waited for
 //! (`slow_clients`, `crate::upload`).
 //!
 //! A request that the cache answers has a [`CopyPermit`] instead (`copies`); one that it may yet answer is
@@ -18,7 +18,7 @@ mod copies;
 mod deferred;
 mod host;
 mod permit;
-mod place;
+mod share_guard;
 mod slow_clients;
 mod wait;
 

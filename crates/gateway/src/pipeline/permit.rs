@@ -6,11 +6,11 @@
 //! tell.
 
 use super::host::{Inner, PipelineHost};
-use super::place::Place;
+use super::share_guard::ShareGuard;
 use super::slow_clients::Yielding;
 use crate::load_report::LoadReport;
 use flashweir_admission::pipeline::{
-    self, AdmissionRequest, Asking, Delivery, FailureSource, Judged, OriginReport, Outcome,
+    self, AdmissionRequest, Asking, Delivery, FailureSource, Judged, OriginReport, RequestOutcome,
 };
 use flashweir_core::Instant;
 use flashweir_telemetry::{Counter, RequestMetrics, Unmeasured};
@@ -26,7 +26,7 @@ pub(crate) struct Permit {
     permit: Option<pipeline::Permit>,
     times: Times,
     /// The share at the origin, until the origin is done.
-    at_origin: Option<Place>,
+    at_origin: Option<ShareGuard>,
     /// The same once its client may hold it up.
     yielding: Option<Rc<Yielding>>,
     /// The origin's report on the request and on itself.
@@ -58,7 +58,7 @@ impl Permit {
             host.metrics.requests.admitted.increment();
             inner.count_class(request.service, class, |class| class.admitted.increment());
         }
-        let at_origin = permit.take_origin_share().map(|share| Place::new(host.clone(), share));
+        let at_origin = permit.take_origin_share().map(|share| ShareGuard::new(host.clone(), share));
         let report = OriginReport::default();
         // It goes through many hands, and into the response's body.
         Box::new(Self { host, permit: Some(permit), times, at_origin, yielding: None, report, is_clients })
@@ -94,14 +94,14 @@ impl Permit {
 
     /// The origin is done, or the rest is no work: the slot there is free for the next.
     pub(crate) fn leave_origin(&mut self) {
-        self.end_at_origin(Outcome::Completed(self.report));
+        self.end_at_origin(RequestOutcome::Completed(self.report));
     }
 
     /// The share at the origin, which follows the client's progress: others get its slot while the client is
     /// waited for. None where there is no share, or no longer one.
     pub(crate) fn watch_client(&mut self) -> Option<&Rc<Yielding>> {
-        if let Some(place) = self.at_origin.take() {
-            let yielding = Yielding::new(place);
+        if let Some(share_guard) = self.at_origin.take() {
+            let yielding = Yielding::new(share_guard);
             self.host.watch(&yielding);
             self.yielding = Some(yielding);
         }
@@ -121,7 +121,7 @@ impl Permit {
 
     /// The client was handed a part of the response that is not the last: it is its turn.
     pub(crate) fn handed_part(&mut self, now: Instant) {
-        let outcome = Outcome::Completed(self.report);
+        let outcome = RequestOutcome::Completed(self.report);
         self.watch_client().into_iter().for_each(|yielding| yielding.handed(now, outcome));
     }
 
@@ -142,21 +142,21 @@ impl Permit {
     pub(crate) fn handed_over(mut self: Box<Self>, status: StatusCode) -> Option<Delivery> {
         self.count(|requests| &requests.completed);
         self.finish(match status.is_server_error() {
-            true => Outcome::Failed(FailureSource::Origin),
-            false => Outcome::Completed(self.report),
+            true => RequestOutcome::Failed(FailureSource::Origin),
+            false => RequestOutcome::Completed(self.report),
         })
     }
 
     /// Answered without the upstream: nothing can be learned of the origin from this.
     pub(crate) fn answered_here(mut self: Box<Self>, status: StatusCode) {
-        self.end_at_origin(Outcome::Withdrawn);
+        self.end_at_origin(RequestOutcome::Withdrawn);
         self.completed(status);
     }
 
     /// It failed, and whose doing that was.
     pub(crate) fn failed(mut self: Box<Self>, source: FailureSource) {
         self.count(|requests| &requests.failed);
-        let delivery = self.finish(Outcome::Failed(source));
+        let delivery = self.finish(RequestOutcome::Failed(source));
         debug_assert!(delivery.is_none(), "what failed is not delivered");
     }
 
@@ -166,16 +166,16 @@ impl Permit {
         }
     }
 
-    fn end_at_origin(&mut self, outcome: Outcome) {
-        if let Some(place) = self.at_origin.take() {
-            place.end(outcome);
+    fn end_at_origin(&mut self, outcome: RequestOutcome) {
+        if let Some(share_guard) = self.at_origin.take() {
+            share_guard.end(outcome);
         }
         if let Some(yielding) = self.yielding.take() {
             yielding.end(outcome);
         }
     }
 
-    fn finish(&mut self, outcome: Outcome) -> Option<Delivery> {
+    fn finish(&mut self, outcome: RequestOutcome) -> Option<Delivery> {
         self.end_at_origin(outcome);
         let permit = self.permit.take()?;
         let now = self.host.shared.clock.now();
@@ -188,7 +188,7 @@ impl Drop for Permit {
         if self.permit.is_some() {
             self.count(|requests| &requests.abandoned);
             self.host.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
-            let delivery = self.finish(Outcome::Abandoned);
+            let delivery = self.finish(RequestOutcome::Abandoned);
             debug_assert!(delivery.is_none(), "what was abandoned is not delivered");
         }
     }

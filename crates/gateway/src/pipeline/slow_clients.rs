@@ -11,8 +11,8 @@
 //! then would hold a place for ever), the place is free until the client sends something, or the origin does:
 //! it may answer before it has read all.
 
-use super::place::Place;
-use flashweir_admission::pipeline::Outcome;
+use super::share_guard::ShareGuard;
+use flashweir_admission::pipeline::RequestOutcome;
 use flashweir_core::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -25,10 +25,10 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// holds its request up. Owned by the request's permit.
 #[derive(Debug)]
 pub(crate) struct Yielding {
-    place: RefCell<Option<Place>>,
+    share_guard: RefCell<Option<ShareGuard>>,
     /// Time at which the client was last handed a part, unless it has asked for the next one since; and how
     /// the request has ended for the origin, which did its work, if the client never does.
-    handed: Cell<Option<(Instant, Outcome)>>,
+    handed: Cell<Option<(Instant, RequestOutcome)>>,
     /// Since when the client has owed a part, unless it does not.
     owes_since: Cell<Option<Instant>>,
     /// For how much longer the client is waited for with the place kept.
@@ -42,9 +42,9 @@ pub(crate) struct SlowClients {
 }
 
 impl Yielding {
-    pub(crate) fn new(place: Place) -> Rc<Self> {
+    pub(crate) fn new(share_guard: ShareGuard) -> Rc<Self> {
         Rc::new(Self {
-            place: RefCell::new(Some(place)),
+            share_guard: RefCell::new(Some(share_guard)),
             handed: Cell::new(None),
             owes_since: Cell::new(None),
             patience: Cell::new(PATIENCE),
@@ -52,7 +52,7 @@ impl Yielding {
     }
 
     /// The client got a part of its response and has to take it. `outcome` is reported if it is too slow.
-    pub(crate) fn handed(&self, now: Instant, outcome: Outcome) {
+    pub(crate) fn handed(&self, now: Instant, outcome: RequestOutcome) {
         self.handed.set(Some((now, outcome)));
         self.answered(now);
     }
@@ -80,7 +80,7 @@ impl Yielding {
     pub(crate) fn owes_already(&self, now: Instant) {
         self.owes(now);
         self.patience.set(Duration::ZERO);
-        self.place.borrow_mut().iter_mut().for_each(Place::pause);
+        self.share_guard.borrow_mut().iter_mut().for_each(ShareGuard::pause);
     }
 
     /// The client has sent something, or all there was.
@@ -103,15 +103,15 @@ impl Yielding {
     }
 
     /// The response is over; nothing happens where its place is gone already.
-    pub(crate) fn end(&self, outcome: Outcome) {
-        let place = self.place.borrow_mut().take();
-        if let Some(place) = place {
-            place.end(outcome);
+    pub(crate) fn end(&self, outcome: RequestOutcome) {
+        let share_guard = self.share_guard.borrow_mut().take();
+        if let Some(share_guard) = share_guard {
+            share_guard.end(outcome);
         }
     }
 
     fn resume(&self) {
-        self.place.borrow_mut().iter_mut().for_each(Place::resume);
+        self.share_guard.borrow_mut().iter_mut().for_each(ShareGuard::resume);
     }
 
     /// Gives the place away if the client is too slow. Whether it may still be.
@@ -122,7 +122,7 @@ impl Yielding {
             return false;
         }
         if self.owes_since.get().is_some_and(|since| is_over(since, self.patience.get())) {
-            self.place.borrow_mut().iter_mut().for_each(Place::pause);
+            self.share_guard.borrow_mut().iter_mut().for_each(ShareGuard::pause);
         }
         true
     }

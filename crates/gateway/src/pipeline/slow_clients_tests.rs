@@ -6,14 +6,14 @@ use super::*;
 use crate::sentry::Sentry;
 use crate::services::{sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::{AdmissionRequest, Arrival, FailureSource, OriginReport, Permit};
 use flashweir_config::Config;
 use flashweir_http::client::TrustedProxies;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-const DONE: Outcome = Outcome::Completed(OriginReport { measured_us: None });
+const DONE: RequestOutcome = RequestOutcome::Completed(OriginReport { measured_us: None });
 
 /// One request at the origin, and who looks after slow clients.
 struct Scene {
@@ -45,7 +45,7 @@ impl Scene {
         let request = AdmissionRequest {
             service: services[0],
             class: 0,
-            standing: Standing::LAST,
+            ceiling_priority: CeilingPriority::LAST,
             client_key: 0,
             url_class: 0,
             host_key: 0,
@@ -59,8 +59,8 @@ impl Scene {
         };
         let arrival = host.inner.borrow_mut().pipeline.arrive(shared.clock.now(), request, 0);
         let Arrival::Admitted(mut permit, _) = arrival else { panic!("there is room") };
-        let place = Place::new(host, permit.take_origin_share().expect("a share at the origin"));
-        let (request, mut slow) = (Yielding::new(place), SlowClients::default());
+        let share_guard = ShareGuard::new(host, permit.take_origin_share().expect("a share at the origin"));
+        let (request, mut slow) = (Yielding::new(share_guard), SlowClients::default());
         slow.watch(&request);
         Self { sentry, request, slow, _permit: permit }
     }
@@ -124,7 +124,7 @@ fn an_origin_that_answers_before_it_has_read_all_works() {
 
 #[test]
 fn what_ends_while_its_client_is_waited_for_leaves_nothing_behind() {
-    for ending in [DONE, Outcome::Failed(FailureSource::Origin)] {
+    for ending in [DONE, RequestOutcome::Failed(FailureSource::Origin)] {
         let mut scene = Scene::start();
         scene.request.owes(at(0));
         assert_eq!(scene.taken_at(200), 0);

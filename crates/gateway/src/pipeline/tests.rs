@@ -7,7 +7,7 @@ use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::refusal::Refusal;
 use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
-use flashweir_admission::flash_crowd::{Agreement, HotSpotLimit, Limit, Plan, Standing};
+use flashweir_admission::flash_crowd::{Agreement, CeilingPriority, HotSpotLimit, Limit, Plan};
 use flashweir_config::Config;
 use flashweir_core::{DecisionId, Instant, Rate, Reason};
 use flashweir_http::client::TrustedProxies;
@@ -50,7 +50,7 @@ fn asked(host_key: u64, person: u64) -> Classified {
     Classified {
         service: 0,
         class: 0,
-        standing: Standing::LAST,
+        ceiling_priority: CeilingPriority::LAST,
         client_key: 0,
         candidate: None,
         host_key,
@@ -123,15 +123,15 @@ async fn a_ceiling_refuses_beyond_its_rate_and_remembers_the_numbers() {
 async fn a_ceiling_lets_the_guaranteed_in_before_others_and_the_exempt_always() {
     let worker = worker("[[class]]\nname = 'vip'\nguaranteed_rate = 5\nmatch.path = '/vip'");
     publish(&worker, 1, Limit::All(Rate::from_per_second(0.001)));
-    let of = |class, standing| move |n| Classified { class, standing, ..asked(1, n) };
+    let of = |class, ceiling_priority| move |n| Classified { class, ceiling_priority, ..asked(1, n) };
     let let_in = |ask: &dyn Fn(u64) -> Classified| {
         let admissions: Vec<_> = (0..100).map(|n| admit(&worker, at(n), &ask(n), None)).collect();
         admissions.into_iter().filter(|admission| !matches!(admission, Admission::Refused(_))).count()
     };
-    assert_eq!(let_in(&of(1, Standing::LAST)), 0, "nothing was earned yet");
-    assert_eq!(let_in(&of(0, Standing::LAST)), 5, "what a class is guaranteed is taken on credit");
-    assert_eq!(let_in(&of(1, Standing::Exempt)), 100);
-    assert_eq!(let_in(&of(1, Standing::FIRST)), 5, "ten tokens of credit in all");
+    assert_eq!(let_in(&of(1, CeilingPriority::LAST)), 0, "nothing was earned yet");
+    assert_eq!(let_in(&of(0, CeilingPriority::LAST)), 5, "what a class is guaranteed is taken on credit");
+    assert_eq!(let_in(&of(1, CeilingPriority::Exempt)), 100);
+    assert_eq!(let_in(&of(1, CeilingPriority::FIRST)), 5, "ten tokens of credit in all");
 }
 
 #[tokio::test]

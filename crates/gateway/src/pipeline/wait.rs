@@ -6,7 +6,7 @@ use super::host::{Inner, PipelineHost};
 use super::permit::{Permit, Times};
 use crate::classify::Classified;
 use crate::refusal::Refusal;
-use flashweir_admission::pipeline::{self, AdmissionRequest, Asking, Outcome, Released, Ticket};
+use flashweir_admission::pipeline::{self, AdmissionRequest, Asking, Released, RequestOutcome, Ticket};
 use flashweir_core::Instant;
 use std::mem;
 use std::pin::Pin;
@@ -197,7 +197,7 @@ impl PipelineHost {
 
     /// A request that was admitted needs nothing of the origin: its slot is another's.
     fn withdraw(&self, now: Instant, request: &AdmissionRequest, permit: pipeline::Permit) {
-        let delivery = self.inner.borrow_mut().pipeline.finish(now, permit, Outcome::Withdrawn);
+        let delivery = self.inner.borrow_mut().pipeline.finish(now, permit, RequestOutcome::Withdrawn);
         debug_assert!(delivery.is_none(), "nothing was answered");
         self.release(now, request.service);
     }

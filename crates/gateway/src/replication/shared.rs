@@ -3,7 +3,7 @@
 use super::counts::Sample;
 use super::document::{Document, hasher};
 use super::report::{Report, ReportError};
-use super::station::{Refusal, Station};
+use super::station::{ReplicaReportRefusal, Station};
 use crate::cache::PurgeQuery;
 use crate::shared::Shared;
 use arc_swap::ArcSwap;
@@ -103,11 +103,11 @@ pub(crate) fn report(shared: &Shared, body: &[u8]) -> Response {
             });
             Json(taken.orders).into_response()
         }
-        Err(Refusal::Unknown) => {
+        Err(ReplicaReportRefusal::Unknown) => {
             let text = "no target has this `url`, expected one of `replication.targets`";
             refused(ReplicaReportOutcome::Unknown, StatusCode::FORBIDDEN, text)
         }
-        Err(Refusal::TooMany) => {
+        Err(ReplicaReportRefusal::TooMany) => {
             let text = "this replica reported a moment ago, expected at most ten reports a second";
             refused(ReplicaReportOutcome::TooMany, StatusCode::TOO_MANY_REQUESTS, text)
         }

@@ -105,9 +105,9 @@ pub(super) struct Taken {
     pub(super) is_bounded: bool,
 }
 
-/// Reason for which a report was not accepted.
+/// Reason for which a replica's report was not accepted.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ReplicaReportRefusal {
     Unknown,
     TooMany,
 }
@@ -231,12 +231,21 @@ impl Station {
     }
 
     /// Takes a replica's report, and answers with what waits for it.
-    pub(super) fn report(&mut self, now: Instant, url: &Uri, report: Report) -> Result<Taken, Refusal> {
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        url: &Uri,
+        report: Report,
+    ) -> Result<Taken, ReplicaReportRefusal> {
         let name = server_name(&self.hasher, url);
-        let server = self.replicas.iter().position(|replica| replica.name == name).ok_or(Refusal::Unknown)?;
+        let server = self
+            .replicas
+            .iter()
+            .position(|replica| replica.name == name)
+            .ok_or(ReplicaReportRefusal::Unknown)?;
         let replica = &mut self.replicas[server];
         if replica.reported_at.is_some_and(|at| now.saturating_since(at) < REPORT_GAP) {
-            return Err(Refusal::TooMany);
+            return Err(ReplicaReportRefusal::TooMany);
         }
         let limit_rps = self.watermark_rps * LOAD_MAX;
         let load_rps = report.orca.rps_fractional.min(limit_rps);

@@ -103,10 +103,16 @@ fn a_lying_report_is_cut_and_moves_no_more_than_a_true_one() {
     station.tick(Instant::from_millis(1_300), &[true; 4]);
     assert!(station.redirector.is_engaged());
     let (url, too_early) = report(home, 1.0, &[]);
-    assert_eq!(station.report(Instant::from_millis(1_301), &url, too_early).err(), Some(Refusal::TooMany));
+    assert_eq!(
+        station.report(Instant::from_millis(1_301), &url, too_early).err(),
+        Some(ReplicaReportRefusal::TooMany)
+    );
     let (_, stranger) = report(0, 1.0, &[]);
     let other: Uri = "http://elsewhere".parse().unwrap();
-    assert_eq!(station.report(Instant::from_millis(2_000), &other, stranger).err(), Some(Refusal::Unknown));
+    assert_eq!(
+        station.report(Instant::from_millis(2_000), &other, stranger).err(),
+        Some(ReplicaReportRefusal::Unknown)
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use super::refused::Basis;
 use super::service::{Names, Sentry};
-use flashweir_admission::sentry::{ClassCounts, Compared, Policy, Said, Sample};
+use flashweir_admission::sentry::{ClassCounts, Compared, Policy, Sample, VirtualDecision};
 use flashweir_config::Candidate as Configured;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,20 +21,20 @@ pub(crate) struct Candidate {
     /// The configured candidate: a reload that leaves it unchanged keeps the results so far.
     pub(crate) configured: Configured,
     /// Of each class, since the candidate was put beside the live policy. The control thread alone uses it.
-    seen: Mutex<Box<[Seen]>>,
+    class_counts: Mutex<Box<[CandidateCounts]>>,
 }
 
-/// Counts of one class of the candidate.
+/// Counts of one class of the candidate: its virtual traffic, and the comparison with the live policy.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct CandidateCounts {
     pub(crate) counts: ClassCounts,
     pub(crate) compared: Compared,
 }
 
-/// The candidate's decision about a refused request, for `/explain`.
+/// The candidate's virtual decision about a refused request and its grounds, for `/explain`.
 #[derive(Clone, Debug)]
-pub(crate) struct CandidateSaid {
-    pub(crate) said: Said,
+pub(crate) struct CandidateExplanation {
+    pub(crate) decision: VirtualDecision,
     /// Class of the request, by its place in the candidate.
     pub(crate) class: u8,
     /// Virtual requests at the origin.
@@ -54,13 +54,13 @@ pub(crate) struct CandidateSample {
 impl Candidate {
     /// Nothing has been compared yet; a gate for each worker.
     pub(crate) fn new(names: Names, policy: Policy, configured: Configured, workers: usize) -> Arc<Self> {
-        let seen = Mutex::new(vec![Seen::default(); names.classes.len()].into());
-        Arc::new(Self { sentry: Sentry::new(names, policy, true, workers), configured, seen })
+        let class_counts = Mutex::new(vec![CandidateCounts::default(); names.classes.len()].into());
+        Arc::new(Self { sentry: Sentry::new(names, policy, true, workers), configured, class_counts })
     }
 
     /// The counts of each class.
-    pub(crate) fn seen(&self) -> MutexGuard<'_, Box<[Seen]>> {
+    pub(crate) fn class_counts(&self) -> MutexGuard<'_, Box<[CandidateCounts]>> {
         // Counts are added one by one: a writer that panicked leaves some that are older.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.class_counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

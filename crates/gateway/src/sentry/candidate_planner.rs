@@ -36,13 +36,13 @@ impl PlannedCandidate {
         self.planner.observe_live(live);
         self.planner.observe(&sample.sample);
         let policy = &self.candidate.sentry.policy;
-        let mut seen = self.candidate.seen();
+        let mut totals = self.candidate.class_counts();
         let counted = sample.sample.classes.iter().zip(&sample.compared);
-        let classes = policy.classes.iter().zip(&self.slots).zip(seen.iter_mut());
-        for ((counts, compared), ((class, &slot), seen)) in counted.zip(classes) {
-            seen.compared.add(compared);
+        let classes = policy.classes.iter().zip(&self.slots).zip(totals.iter_mut());
+        for ((counts, compared), ((class, &slot), total)) in counted.zip(classes) {
+            total.compared.add(compared);
             // Levels are those of a moment, so they cannot be added up.
-            seen.counts.add(&ClassCounts { held: 0, in_flight: 0, ..*counts });
+            total.counts.add(&ClassCounts { held: 0, in_flight: 0, ..*counts });
             metrics.count_candidate(&CandidateNews { slot, counts, compared, revenue: class.revenue });
         }
     }

@@ -16,7 +16,7 @@ mod rest;
 mod sample;
 mod service;
 
-pub(crate) use candidate::{Candidate, CandidateSaid, CandidateSample};
+pub(crate) use candidate::{Candidate, CandidateExplanation, CandidateSample};
 pub(crate) use planner_task::{SentryStation, UnattendedSentries};
 pub(crate) use refused::{Basis, Refused};
 pub(crate) use rest::Rest;

@@ -1,6 +1,6 @@
 //! Grounds of a refusal by the sentry.
 
-use super::candidate::CandidateSaid;
+use super::candidate::CandidateExplanation;
 use super::service::Sentry;
 use flashweir_admission::sentry::{ClassPlan, Explanation, Plan};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub(crate) struct Refused {
     /// The plan.
     pub(crate) basis: Rc<Basis>,
     /// A candidate policy's decision about the request, where there is one.
-    pub(crate) candidate: Option<CandidateSaid>,
+    pub(crate) candidate: Option<CandidateExplanation>,
 }
 
 /// The plan as far as a refusal needs it. Refusals of one worker share it by a plain count, and it is small:

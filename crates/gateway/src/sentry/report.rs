@@ -1,10 +1,10 @@
 //! The sentry and a candidate policy in `/status` and `/explain`, as JSON.
 
-use super::candidate::{Candidate, Seen};
+use super::candidate::{Candidate, CandidateCounts};
 use super::refused::Basis;
 use super::service::Sentry;
 use crate::decisions::{ExplainedCandidate, ExplainedSentry};
-use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, Long, Said};
+use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, Long, VirtualDecision};
 use flashweir_core::{Instant, Reason};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -60,10 +60,10 @@ pub(crate) fn refusal(record: &ExplainedSentry) -> Value {
 /// A candidate in `/status`.
 pub(crate) fn candidate(candidate: &Candidate, now: Instant) -> Value {
     let sentry = &candidate.sentry;
-    let seen = candidate.seen();
-    let classes = sentry.names.classes.iter().zip(&sentry.policy.classes).zip(seen.iter());
+    let counts = candidate.class_counts();
+    let classes = sentry.names.classes.iter().zip(&sentry.policy.classes).zip(counts.iter());
     let classes: Vec<Value> =
-        classes.map(|((name, policy), seen)| class_of_candidate(name, policy, seen)).collect();
+        classes.map(|((name, policy), counts)| class_of_candidate(name, policy, counts)).collect();
     json!({
         "means": "what would have happened to the requests that came, had this policy been in force; those that only it \
                   lets in never ran, and how long they would have taken is estimated",
@@ -72,8 +72,8 @@ pub(crate) fn candidate(candidate: &Candidate, now: Instant) -> Value {
     })
 }
 
-fn class_of_candidate(name: &str, policy: &ClassPolicy, seen: &Seen) -> Value {
-    let Seen { counts, compared } = seen;
+fn class_of_candidate(name: &str, policy: &ClassPolicy, counts: &CandidateCounts) -> Value {
+    let CandidateCounts { counts, compared } = counts;
     let shed = Reason::ALL.iter().zip(compared.shed).filter(|(_, count)| *count > 0);
     let shed: Map<String, Value> = shed.map(|(reason, count)| (reason.to_string(), count.into())).collect();
     json!({
@@ -99,11 +99,11 @@ fn class_of_candidate(name: &str, policy: &ClassPolicy, seen: &Seen) -> Value {
 
 /// A candidate's decision about a refused request.
 fn candidates_say(candidate: &ExplainedCandidate) -> Value {
-    let ExplainedCandidate { said, class, in_flight, basis } = candidate;
-    let (would, reason) = match said {
-        Said::Admit => ("let_in", None),
-        Said::Hold => ("hold", None),
-        Said::Shed(reason) => ("refuse", Some(reason.as_str())),
+    let ExplainedCandidate { decision, class, in_flight, basis } = candidate;
+    let (would, reason) = match decision {
+        VirtualDecision::Admit => ("let_in", None),
+        VirtualDecision::Hold => ("hold", None),
+        VirtualDecision::Shed(reason) => ("refuse", Some(reason.as_str())),
     };
     json!({
         "class": basis.sentry.class_name(*class),
@@ -117,10 +117,10 @@ fn candidates_say(candidate: &ExplainedCandidate) -> Value {
 /// The same in words.
 pub(crate) fn candidate_sentence(candidate: &ExplainedCandidate) -> String {
     let class = candidate.basis.sentry.class_name(candidate.class);
-    let would = match candidate.said {
-        Said::Admit => "let it in".to_owned(),
-        Said::Hold => "made it wait".to_owned(),
-        Said::Shed(reason) => format!("refused it, too ({reason})"),
+    let would = match candidate.decision {
+        VirtualDecision::Admit => "let it in".to_owned(),
+        VirtualDecision::Hold => "made it wait".to_owned(),
+        VirtualDecision::Shed(reason) => format!("refused it, too ({reason})"),
     };
     format!("The candidate policy would have {would}, in class {class}.")
 }

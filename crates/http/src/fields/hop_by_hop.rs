@@ -9,9 +9,9 @@ use http::header::{
     PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 
-/// Findings of one pass over the field names.
+/// Result of one scan of the field names: which kinds of fields there are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FieldScan {
     pub(super) has_upgrade: bool,
     pub(super) has_te: bool,
     pub(super) has_expect: bool,
@@ -49,35 +49,35 @@ const KEPT: [HeaderName; 7] =
 const OUR_PREFIX: &str = "flashweir-";
 
 /// Looks at each name once.
-pub(super) fn survey(headers: &HeaderMap) -> Found {
-    let mut found = Found::default();
+pub(super) fn survey(headers: &HeaderMap) -> FieldScan {
+    let mut scan = FieldScan::default();
     for name in headers.keys() {
         // Letters, digits and hyphens make up the names of nearly all requests.
-        found.has_odd_name |= !ORDINARY_NAME.has_all(name.as_str().as_bytes());
+        scan.has_odd_name |= !ORDINARY_NAME.has_all(name.as_str().as_bytes());
         match *name {
-            CONNECTION => found.has_connection = true,
-            EXPECT => found.has_expect = true,
-            MAX_FORWARDS => found.has_max_forwards = true,
-            UPGRADE => (found.has_upgrade, found.has_fixed) = (true, true),
-            TE => (found.has_te, found.has_fixed) = (true, true),
-            TRANSFER_ENCODING | PROXY_AUTHENTICATE | PROXY_AUTHORIZATION => found.has_fixed = true,
+            CONNECTION => scan.has_connection = true,
+            EXPECT => scan.has_expect = true,
+            MAX_FORWARDS => scan.has_max_forwards = true,
+            UPGRADE => (scan.has_upgrade, scan.has_fixed) = (true, true),
+            TE => (scan.has_te, scan.has_fixed) = (true, true),
+            TRANSFER_ENCODING | PROXY_AUTHENTICATE | PROXY_AUTHORIZATION => scan.has_fixed = true,
             _ => match name.as_str().as_bytes().first() {
-                Some(b'k' | b'p') => found.has_fixed |= FIXED.contains(name),
-                Some(b'f') => found.has_ours |= name.as_str().starts_with(OUR_PREFIX),
+                Some(b'k' | b'p') => scan.has_fixed |= FIXED.contains(name),
+                Some(b'f') => scan.has_ours |= name.as_str().starts_with(OUR_PREFIX),
                 _ => {}
             },
         }
     }
-    found
+    scan
 }
 
 /// Removes what `survey` found: fields named by `Connection`, then the fixed ones, then `Connection` itself.
-pub(super) fn remove(headers: &mut HeaderMap, found: &Found) {
-    if found.has_connection {
+pub(super) fn remove(headers: &mut HeaderMap, scan: &FieldScan) {
+    if scan.has_connection {
         remove_named(headers);
         headers.remove(CONNECTION);
     }
-    if found.has_fixed {
+    if scan.has_fixed {
         for name in FIXED {
             headers.remove(name);
         }
@@ -99,8 +99,8 @@ fn remove_named(headers: &mut HeaderMap) {
 }
 
 /// Removes `Flashweir-*`: only this gateway may speak in its name, to the upstream and to the client.
-pub(super) fn remove_ours(headers: &mut HeaderMap, found: &Found) {
-    if found.has_ours {
+pub(super) fn remove_ours(headers: &mut HeaderMap, scan: &FieldScan) {
+    if scan.has_ours {
         remove_where(headers, |name| name.starts_with(OUR_PREFIX));
     }
 }
@@ -108,8 +108,8 @@ pub(super) fn remove_ours(headers: &mut HeaderMap, found: &Found) {
 /// Removes what a server behind CGI, where `-` and in some servers every other sign becomes `_`, would take
 /// for a field that this gateway writes or removes: `X_Forwarded_For` and `X.Forwarded.For` for
 /// `X-Forwarded-For`. (Spellings of framing fields are refused, by [`crate::rules`].)
-pub(super) fn remove_respelt(headers: &mut HeaderMap, found: &Found) {
-    if !found.has_odd_name {
+pub(super) fn remove_respelt(headers: &mut HeaderMap, scan: &FieldScan) {
+    if !scan.has_odd_name {
         return;
     }
     remove_where(headers, |name| !ORDINARY_NAME.has_all(name.as_bytes()) && is_known(name));

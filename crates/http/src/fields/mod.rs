@@ -109,20 +109,20 @@ pub fn prepare_next_request(
     hop: &Hop,
     memo: &ForwardedMemo,
 ) -> Result<Prepared, FieldsError> {
-    let found = hop_by_hop::survey(&parts.headers);
+    let scan = hop_by_hop::survey(&parts.headers);
     target::normalize(parts)?;
     // Over HTTP/2 no client can send `Upgrade` (RFC 9113 §8.2.2): there it is the gateway's own, for a stream
     // that is to be a WebSocket.
-    let wants_upgrade = found.has_upgrade && parts.version != Version::HTTP_10 && may_tunnel(&parts.headers);
+    let wants_upgrade = scan.has_upgrade && parts.version != Version::HTTP_10 && may_tunnel(&parts.headers);
     let upgrade = parts.headers.get(UPGRADE).filter(|_| wants_upgrade).cloned();
-    let takes_trailers = found.has_te && lists(&parts.headers, &TE, "trailers");
-    if found.has_expect {
+    let takes_trailers = scan.has_te && lists(&parts.headers, &TE, "trailers");
+    if scan.has_expect {
         meet_expectation(&mut parts.headers)?;
     }
-    hop_by_hop::remove(&mut parts.headers, &found);
-    hop_by_hop::remove_ours(&mut parts.headers, &found);
-    hop_by_hop::remove_respelt(&mut parts.headers, &found);
-    let is_last_hop = found.has_max_forwards && count_hop(parts);
+    hop_by_hop::remove(&mut parts.headers, &scan);
+    hop_by_hop::remove_ours(&mut parts.headers, &scan);
+    hop_by_hop::remove_respelt(&mut parts.headers, &scan);
+    let is_last_hop = scan.has_max_forwards && count_hop(parts);
     let connection = match (&upgrade, takes_trailers) {
         (Some(_), _) => Some("upgrade"),
         (None, true) => Some("te"),
@@ -162,7 +162,7 @@ pub enum ResponseError {
 /// # Errors
 /// [`ResponseError`] where that cannot be done without guessing.
 pub fn prepare_response(parts: &mut response::Parts) -> Result<(), ResponseError> {
-    let found = hop_by_hop::survey(&parts.headers);
+    let scan = hop_by_hop::survey(&parts.headers);
     let names_upgrade =
         matches!(parts.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED);
     let upgrade = parts.headers.get(UPGRADE).filter(|_| names_upgrade).cloned();
@@ -173,8 +173,8 @@ pub fn prepare_response(parts: &mut response::Parts) -> Result<(), ResponseError
     } else {
         agree_on_length(&mut parts.headers)?;
     }
-    hop_by_hop::remove_ours(&mut parts.headers, &found);
-    hop_by_hop::remove(&mut parts.headers, &found);
+    hop_by_hop::remove_ours(&mut parts.headers, &scan);
+    hop_by_hop::remove(&mut parts.headers, &scan);
     if let Some(upgrade) = upgrade {
         parts.headers.insert(UPGRADE, upgrade);
         parts.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));

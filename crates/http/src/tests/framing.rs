@@ -1,7 +1,7 @@
 //! The head guard against known smuggling vectors, and against the parser it protects.
 
 use crate::FramingViolation::{self, *};
-use crate::head_guard::{HeadGuard, HeadLimits, Place, ReadPhase};
+use crate::head_guard::{HeadGuard, HeadLimits, MessagePart, ReadPhase};
 use proptest::prelude::*;
 
 const LIMITS: HeadLimits = HeadLimits { bytes_max: 512, fields_max: 8 };
@@ -161,7 +161,7 @@ fn what_precedes_a_refused_head_in_one_read_is_kept() {
     let good = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let both = format!("{good}GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n");
     let refusal = HeadGuard::new(LIMITS).inspect(both.as_bytes()).unwrap_err();
-    assert_eq!((refusal.keep_len, refusal.place), (good.len(), Place::Head));
+    assert_eq!((refusal.keep_len, refusal.part), (good.len(), MessagePart::Head));
 }
 
 /// One well-formed request with a random body in a random framing.

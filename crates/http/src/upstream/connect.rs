@@ -19,9 +19,9 @@ use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-/// One upstream address, ready to be connected to.
+/// Target of connections: one upstream address, ready to be connected to.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct ConnectTarget {
     authority: Authority,
     scheme: Scheme,
     host: Host,
@@ -52,7 +52,7 @@ pub(super) fn probe_of(io: &UpstreamIo) -> SocketProbe {
     }
 }
 
-impl Target {
+impl ConnectTarget {
     /// Every address of the settings, checked.
     pub(super) fn all(
         settings: &UpstreamSettings,

@@ -34,7 +34,7 @@ pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, Upstre
 use crate::guarded::Protocol;
 use crate::interim::Interims;
 use absence::{FIRST_WAIT, LAST_WAIT};
-use connect::Target;
+use connect::ConnectTarget;
 use flashweir_core::Rng;
 use flashweir_replication::Balancer;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
@@ -399,7 +399,7 @@ impl<B: RequestBody> Upstreams<B> {
     async fn check_out(
         &self,
         index: usize,
-        target: &Target,
+        target: &ConnectTarget,
         choice: Choice,
     ) -> Result<Exchange<B>, UpstreamError> {
         match &self.pools[index] {
@@ -498,7 +498,7 @@ impl Round {
 }
 
 /// Gives the request the form the upstream's protocol wants. Doing it twice changes nothing.
-fn adapt<B: RequestBody>(request: &mut Request<B>, target: &Target) {
+fn adapt<B: RequestBody>(request: &mut Request<B>, target: &ConnectTarget) {
     let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let host = request.headers().get(HOST).filter(|host| !host.is_empty());
     match target.protocol() {

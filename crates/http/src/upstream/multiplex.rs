@@ -1,7 +1,7 @@
 //! HTTP/2 connections of one worker to one upstream: many requests on each, bounded in all.
 
 use super::RequestBody;
-use super::connect::{Target, UpstreamIo};
+use super::connect::{ConnectTarget, UpstreamIo};
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::pool::AbortOnDrop;
 use crate::serve::LocalExecutor;
@@ -75,7 +75,7 @@ impl<B: RequestBody> Http2Pool<B> {
     /// A stream on a connection with room, else on a new connection, or an error at once.
     pub(super) async fn check_out(
         &self,
-        target: &Target,
+        target: &ConnectTarget,
         ping_after: Duration,
     ) -> Result<Http2Stream<B>, UpstreamError> {
         if self.requests.get() >= self.requests_max {
@@ -92,7 +92,7 @@ impl<B: RequestBody> Http2Pool<B> {
 
     async fn open(
         &self,
-        target: &Target,
+        target: &ConnectTarget,
         ping_after: Duration,
         request: Request,
     ) -> Result<Http2Stream<B>, UpstreamError> {

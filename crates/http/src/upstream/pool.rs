@@ -8,7 +8,7 @@
 
 use super::RequestBody;
 use super::closing::{Closing, ClosingHabit};
-use super::connect::{Target, UpstreamIo, probe_of};
+use super::connect::{ConnectTarget, UpstreamIo, probe_of};
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::record::{Record, Recorded};
 use super::small_reads::SmallReads;
@@ -103,7 +103,7 @@ impl<B: RequestBody> Http1Pool<B> {
     /// The most recently used connection, or a new one, or an error at once.
     pub(super) async fn check_out(
         self: &Rc<Self>,
-        target: &Target,
+        target: &ConnectTarget,
         choice: Choice,
     ) -> Result<Http1Connection<B>, UpstreamError> {
         while choice != Choice::New
@@ -130,7 +130,11 @@ impl<B: RequestBody> Http1Pool<B> {
         Box::pin(self.open(target, slot)).await
     }
 
-    async fn open(self: &Rc<Self>, target: &Target, slot: Slot) -> Result<Http1Connection<B>, UpstreamError> {
+    async fn open(
+        self: &Rc<Self>,
+        target: &ConnectTarget,
+        slot: Slot,
+    ) -> Result<Http1Connection<B>, UpstreamError> {
         let io = target.connect(self.index).await?;
         self.handshake(io, slot, target.connection_lifetime()).await
     }

@@ -6,7 +6,7 @@
 //! upstream.
 
 use super::absence::Absence;
-use super::connect::Target;
+use super::connect::ConnectTarget;
 use super::error::UpstreamErrorKind;
 use super::repeat_budget::RepeatBudget;
 use crate::guarded::Protocol;
@@ -89,7 +89,7 @@ pub struct UpstreamShared {
     settings: UpstreamSettings,
     /// Trust in the certificates of `https` upstreams, where there are any.
     tls: Option<Arc<ClientTls>>,
-    targets: Box<[Target]>,
+    targets: Box<[ConnectTarget]>,
     states: Box<[UpstreamState]>,
     pool: Mutex<ServerPool>,
     /// [`ServerPool::candidates`].
@@ -193,7 +193,7 @@ impl UpstreamShared {
         let needs_tls = settings.addresses.iter().any(|uri| uri.scheme() == Some(&Scheme::HTTPS));
         let open_tls = || ClientTls::open(settings.ca_file.as_deref(), settings.protocol).map(Arc::new);
         let tls = needs_tls.then(open_tls).transpose()?;
-        let mut targets = Target::all(&settings, tls.as_ref())?;
+        let mut targets = ConnectTarget::all(&settings, tls.as_ref())?;
         if let Some(address) = address {
             targets.iter_mut().for_each(|target| target.pin(address));
         }
@@ -201,7 +201,7 @@ impl UpstreamShared {
         let now = Instant::from_duration(origin.elapsed());
         let mut pool = ServerPool::new(now, count, settings.pool)?;
         if let Some(former) = former {
-            let known_as = |target: &Target| {
+            let known_as = |target: &ConnectTarget| {
                 let index = former.targets.iter().position(|known| known.address() == target.address())?;
                 Some(server(index))
             };
@@ -245,7 +245,7 @@ impl UpstreamShared {
         let causes = self.with_pool(|pool| {
             (0..self.states.len()).map(|index| pool.cause(now, index as ServerIndex)).collect::<Vec<_>>()
         });
-        let status = |((target, state), out_because): ((&Target, &UpstreamState), _)| UpstreamStatus {
+        let status = |((target, state), out_because): ((&ConnectTarget, &UpstreamState), _)| UpstreamStatus {
             address: target.address().to_owned(),
             in_flight: state.in_flight() as usize,
             out_because,
@@ -303,7 +303,7 @@ impl UpstreamShared {
         }
     }
 
-    pub(crate) fn target(&self, index: usize) -> &Target {
+    pub(crate) fn target(&self, index: usize) -> &ConnectTarget {
         &self.targets[index]
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use flashweir_core::Rate;
 use flashweir_kernel::gate::{
-    Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers,
+    Attachment, Ceiling, ExcessTreatment, Hook, KernelGate, Page, Service, ServicePlan, Tiers,
 };
 use flashweir_testkit::Testbed;
 use libbpf_rs::libbpf_sys;
@@ -69,7 +69,12 @@ pub(crate) struct Refuser<'a> {
 }
 
 impl<'a> Refuser<'a> {
-    pub(crate) fn new(testbed: &'a Testbed, server: SocketAddr, refusal: Refusal, hook: Hook) -> Self {
+    pub(crate) fn new(
+        testbed: &'a Testbed,
+        server: SocketAddr,
+        refusal: ExcessTreatment,
+        hook: Hook,
+    ) -> Self {
         let mut gate = KernelGate::load().expect("the part before could");
         let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };
         gate.set_services(vec![service]).expect("a service");

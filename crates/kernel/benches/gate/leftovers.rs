@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use flashweir_kernel::gate::{Hook, Refusal};
+use flashweir_kernel::gate::{ExcessTreatment, Hook};
 use flashweir_testkit::{Process, Testbed, require_program};
 
 use crate::arena::{CLIENT, Receiving, Refuser, SERVER};
@@ -26,7 +26,7 @@ pub(crate) fn measure() {
     let Some(mut testbed) = Testbed::require(test, &[CLIENT, SERVER]) else { return };
     let [_, server] = testbed.link(CLIENT, SERVER);
     let server = SocketAddr::from((server, 8_080));
-    let Refuser { gate, .. } = &Refuser::new(&testbed, server, Refusal::Answer, Hook::Native);
+    let Refuser { gate, .. } = &Refuser::new(&testbed, server, ExcessTreatment::Answer, Hook::Native);
     let _receiving = Receiving::start(&testbed, Duration::from_micros(50));
     // What is made once and kept is no leftover.
     testbed.inside(CLIENT, || CLIENTS.ask(server, ATTEMPTS_WITHIN, 10_000));

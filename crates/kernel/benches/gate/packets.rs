@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use flashweir_core::Rate;
 use flashweir_core::limits::KERNEL_TIER_NETWORKS as NETWORKS;
-use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Ranks, Refusal, Service, ServicePlan, TIERS, Tiers};
+use flashweir_kernel::gate::{
+    Ceiling, ExcessTreatment, KernelGate, Page, Ranks, Service, ServicePlan, TIERS, Tiers,
+};
 use flashweir_testkit::packet::Segment;
 
 /// Runs of one packet in a row, and rows of which the median counts.
@@ -36,11 +38,11 @@ pub(crate) fn measure() {
     show("data of a connection passes", in_rows(&gate, &data.frame()));
     show("SYN is let in, no ceiling", in_rows(&gate, &syn.frame()));
     let everybody = Tiers::one(Ceiling { rate: Rate::MAX, burst: 1_000_000 });
-    apply(&mut gate, everybody, Refusal::Drop);
+    apply(&mut gate, everybody, ExcessTreatment::Drop);
     show("SYN is let in below a ceiling (lock, refill)", in_rows(&gate, &syn.frame()));
     show("the same on two processors at once, which the ceiling's rate bounds", on_two(&gate, &syn.frame()));
     let nothing = Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 });
-    apply(&mut gate, nothing, Refusal::Drop);
+    apply(&mut gate, nothing, ExcessTreatment::Drop);
     show("SYN is dropped", in_rows(&gate, &syn.frame()));
     show("the same on two processors at once, which nothing bounds", on_two(&gate, &syn.frame()));
 
@@ -52,22 +54,22 @@ pub(crate) fn measure() {
         let tiers = |ceiling| Tiers::new(&vec![ceiling; count]).expect("room");
         for (networks, among) in [(Vec::new(), "no network"), (networks(), "one of 4,096 networks")] {
             gate.rank(Ranks { networks, marks: vec![(46, 3)], ..Ranks::default() }).expect("ranks");
-            apply(&mut gate, tiers(Ceiling { rate: Rate::MAX, burst: 100_000 }), Refusal::Drop);
+            apply(&mut gate, tiers(Ceiling { rate: Rate::MAX, burst: 100_000 }), ExcessTreatment::Drop);
             let show = |of: &str, took_ns| show(&format!("{what}{among}: {of}"), took_ns);
             show("SYN of the last rank is let in", in_rows(&gate, &syn.frame()));
             show("SYN is let in by its mark", in_rows(&gate, &marked.frame()));
-            apply(&mut gate, tiers(Ceiling { rate: Rate::ZERO, burst: 1 }), Refusal::Drop);
+            apply(&mut gate, tiers(Ceiling { rate: Rate::ZERO, burst: 1 }), ExcessTreatment::Drop);
             show("SYN of the last rank is dropped", in_rows(&gate, &syn.frame()));
         }
     }
     gate.rank(Ranks::default()).expect("no ranks");
-    apply(&mut gate, nothing, Refusal::Drop);
+    apply(&mut gate, nothing, ExcessTreatment::Drop);
 
     println!("One by one, so with the costs of a first run (for comparison: the drop), median of {SINGLE}");
     show("SYN is dropped", one_by_one(&gate, &syn.frame()));
-    apply(&mut gate, nothing, Refusal::Reset);
+    apply(&mut gate, nothing, ExcessTreatment::Reset);
     show("SYN is reset", one_by_one(&gate, &syn.frame()));
-    apply(&mut gate, nothing, Refusal::Answer);
+    apply(&mut gate, nothing, ExcessTreatment::Answer);
     show("SYN is answered", one_by_one(&gate, &syn.frame()));
     let accepted = gate.try_frame(&syn.frame(), 1).expect("a run").packet;
     let acknowledging = syn.after(&Segment::read(&accepted).expect("a segment"));
@@ -82,7 +84,7 @@ fn networks() -> Vec<(IpAddr, u8, u8)> {
     small.chain([([198, 51, 0, 0].into(), 16, TIERS as u8 - 1)]).collect()
 }
 
-fn apply(gate: &mut KernelGate, tiers: Tiers, refusal: Refusal) {
+fn apply(gate: &mut KernelGate, tiers: Tiers, refusal: ExcessTreatment) {
     let plan = ServicePlan { tiers, refusal, retry_after: Duration::from_secs(10), ..Default::default() };
     gate.apply(&[plan]).expect("a plan");
 }

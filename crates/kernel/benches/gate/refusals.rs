@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use flashweir_kernel::gate::{Hook, Refusal, ServiceCounts};
+use flashweir_kernel::gate::{ExcessTreatment, Hook, ServiceCounts};
 use flashweir_testkit::{Testbed, require_program};
 
 use crate::arena::{Awake, CLIENT, Receiving, Refuser, SERVER, join_received, spent_ns};
@@ -50,10 +50,10 @@ const SETTINGS: [Setting; 3] = [
 const HOOKS: [(&str, Hook); 2] = [("in the driver", Hook::Native), ("at the stack's door", Hook::Generic)];
 /// Packets sent past the clients' stack, the refusal they stand for, and the factor by which nginx is to cost
 /// more.
-const FLOODS: [(&str, Refusal, f64); 3] = [
-    ("answer, four packets each", Refusal::Answer, ANSWER_BAR),
-    ("reset", Refusal::Reset, SILENT_BAR),
-    ("drop", Refusal::Drop, SILENT_BAR),
+const FLOODS: [(&str, ExcessTreatment, f64); 3] = [
+    ("answer, four packets each", ExcessTreatment::Answer, ANSWER_BAR),
+    ("reset", ExcessTreatment::Reset, SILENT_BAR),
+    ("drop", ExcessTreatment::Drop, SILENT_BAR),
 ];
 const ANSWER_BAR: f64 = 10.0;
 const SILENT_BAR: f64 = 40.0;
@@ -131,7 +131,7 @@ pub(crate) fn measure_floods() {
         let cost = median((0..ROUNDS).map(|_| gate_refuses_carried(testbed, server, refusal)).collect());
         show(cost, &format!("{name}, in pages as from a network card, in the driver"), bar);
     }
-    let alone = |_| gate_refuses_raw(testbed, server, Hook::Native, Refusal::Drop, ALONE);
+    let alone = |_| gate_refuses_raw(testbed, server, Hook::Native, ExcessTreatment::Drop, ALONE);
     let cost = median((0..ROUNDS).map(alone).collect());
     println!("    {cost}  drop in the driver, one every {ALONE:?}: the difference is what waking costs");
 }
@@ -216,7 +216,7 @@ fn gate_answers(
     wake_every: Duration,
     clients: Clients,
 ) -> Cost {
-    let refuser = Refuser::new(testbed, server, Refusal::Answer, hook);
+    let refuser = Refuser::new(testbed, server, ExcessTreatment::Answer, hook);
     let receiving = Receiving::start(testbed, wake_every);
     let before_ns = receiving.spent_ns();
     let outcomes = testbed.inside(CLIENT, || clients.ask(server, ROUND, u64::MAX));
@@ -231,12 +231,12 @@ fn gate_refuses_raw(
     testbed: &Testbed,
     server: SocketAddr,
     hook: Hook,
-    refusal: Refusal,
+    refusal: ExcessTreatment,
     pause: Duration,
 ) -> Cost {
     let Refuser { gate, .. } = &Refuser::new(testbed, server, refusal, hook);
     let frames =
-        if refusal == Refusal::Answer { raw::exchanges(gate, server) } else { raw::openings(server) };
+        if refusal == ExcessTreatment::Answer { raw::exchanges(gate, server) } else { raw::openings(server) };
     let receiving = Receiving::start(testbed, Duration::ZERO);
     let (before, before_ns) = (gate.counters().expect("counters")[0], receiving.spent_ns());
     testbed.inside(CLIENT, || raw::flood(&frames, ROUND, pause));
@@ -244,10 +244,10 @@ fn gate_refuses_raw(
     Cost::of(spent_ns, refused_between(before, after, refusal))
 }
 
-fn gate_refuses_carried(testbed: &Testbed, server: SocketAddr, refusal: Refusal) -> Cost {
+fn gate_refuses_carried(testbed: &Testbed, server: SocketAddr, refusal: ExcessTreatment) -> Cost {
     let mut refuser = Refuser::new(testbed, server, refusal, Hook::Native);
     let frames = match refusal {
-        Refusal::Answer => raw::exchanges(&refuser.gate, server),
+        ExcessTreatment::Answer => raw::exchanges(&refuser.gate, server),
         _ => (0..4).flat_map(|_| raw::openings(server)).collect(),
     };
     let carrier = testbed.inside(CLIENT, || Carrier::new(SERVER, &frames));
@@ -261,9 +261,9 @@ fn gate_refuses_carried(testbed: &Testbed, server: SocketAddr, refusal: Refusal)
 }
 
 /// Refusals, by the packets counted: a full queue loses some of each kind.
-fn refused_between(before: ServiceCounts, after: ServiceCounts, refusal: Refusal) -> u64 {
+fn refused_between(before: ServiceCounts, after: ServiceCounts, refusal: ExcessTreatment) -> u64 {
     assert_eq!((after.admitted, after.unsent, after.late_resets), (0, 0, 0), "{after:?}");
     let packets = [before, after].map(|counts| counts.offered + counts.responses + counts.absorbed);
-    let packets_each = if refusal == Refusal::Answer { 4 } else { 1 };
+    let packets_each = if refusal == ExcessTreatment::Answer { 4 } else { 1 };
     (packets[1] - packets[0]) / packets_each
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use flashweir_core::{Rate, limits};
 use flashweir_kernel::PacketRun;
-use flashweir_kernel::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan, Tiers};
+use flashweir_kernel::gate::{Ceiling, ExcessTreatment, KernelGate, Page, Service, ServicePlan, Tiers};
 use flashweir_kernel::observe::{Direction, Observer};
 use flashweir_testkit::packet::{Segment, flag};
 
@@ -66,7 +66,8 @@ fn open_gate(server: SocketAddr, tiers: Tiers) -> KernelGate {
     let service = Service { endpoints: vec![server], speaks_tls: false, page: Page::default() };
     gate.set_services(vec![service]).expect("a service");
     gate.fail_closed(true).expect("a flag");
-    gate.apply(&[ServicePlan { tiers, refusal: Refusal::Drop, ..ServicePlan::default() }]).expect("a plan");
+    gate.apply(&[ServicePlan { tiers, refusal: ExcessTreatment::Drop, ..ServicePlan::default() }])
+        .expect("a plan");
     gate
 }
 

@@ -8,7 +8,9 @@
 //!
 //! ```no_run
 //! use flashweir_core::{Duration, Rate};
-//! use flashweir_kernel::gate::{Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers};
+//! use flashweir_kernel::gate::{
+//!     Ceiling, ExcessTreatment, Hook, KernelGate, Page, Service, ServicePlan, Tiers,
+//! };
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut gate = KernelGate::load()?;
 //! let endpoints = vec!["192.0.2.80:80".parse()?];
@@ -17,7 +19,7 @@
 //! // A hundred new connections a second; clients beyond are asked to return in 5 to 10 seconds.
 //! gate.apply(&[ServicePlan {
 //!     tiers: Tiers::one(Ceiling { rate: Rate::from_per_second(100.0), burst: 25 }),
-//!     refusal: Refusal::Answer,
+//!     refusal: ExcessTreatment::Answer,
 //!     retry_after: Duration::from_secs(5),
 //!     ..ServicePlan::default()
 //! }])?;
@@ -54,7 +56,7 @@ pub use occupant::Occupant;
 pub use page::{Page, PageError};
 pub use pin::PinError;
 pub use pin_directory::PinDirectory;
-pub use plan::{Ceiling, Refusal, Service, ServicePlan};
+pub use plan::{Ceiling, ExcessTreatment, Service, ServicePlan};
 pub use tiers::{Ranks, TIERS, Tiers};
 
 use crate::clock::{monotonic_ns, random_key};
@@ -254,7 +256,7 @@ impl KernelGate {
         for (index, plan) in plans.iter().enumerate() {
             let service = &self.services[index];
             let says = Some((plan.retry_after, plan.reason));
-            if plan.refusal == Refusal::Answer && self.answers[index] != says {
+            if plan.refusal == ExcessTreatment::Answer && self.answers[index] != says {
                 for (variant, answer) in
                     service.page.answers(plan.retry_after, plan.reason).iter().enumerate()
                 {
@@ -333,8 +335,8 @@ impl KernelGate {
     }
 
     /// Drops new connections of `source`, of IPv6 its /64, for the time `during`, wherever the plan refuses
-    /// anything ([`Refusal::Pass`] does not). Where the table is full, the source longest without traffic
-    /// goes.
+    /// anything ([`ExcessTreatment::Pass`] does not). Where the table is full, the source longest without
+    /// traffic goes.
     ///
     /// # Errors
     /// When the kernel does not take it.

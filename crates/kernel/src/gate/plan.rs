@@ -15,13 +15,13 @@ pub struct Service {
     pub endpoints: Vec<SocketAddr>,
     /// Clients speak TLS: where others get an answer, they get a reset, since they would not understand one.
     pub speaks_tls: bool,
-    /// Response of [`Refusal::Answer`].
+    /// Response of [`ExcessTreatment::Answer`].
     pub page: Page,
 }
 
 /// Treatment of a new connection beyond the ceiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ExcessTreatment {
     /// Nothing: it is let in, and counted.
     #[default]
     Pass,
@@ -61,7 +61,7 @@ pub struct ServicePlan {
     /// The ceiling on preferred networks, counted by itself; `None` lets them all in.
     pub preferred: Option<Ceiling>,
     /// Treatment of the rest.
-    pub refusal: Refusal,
+    pub refusal: ExcessTreatment,
     /// Decide and count, but let everything in.
     pub shadow: bool,
     /// Base of a refused client's `Retry-After`: it lies between this and twice this, by its address and
@@ -78,7 +78,7 @@ impl Default for ServicePlan {
             charged_to: None,
             tiers: Tiers::OPEN,
             preferred: None,
-            refusal: Refusal::default(),
+            refusal: ExcessTreatment::default(),
             shadow: false,
             retry_after: Duration::ZERO,
             reason: Reason::FlashCrowd,
@@ -90,10 +90,10 @@ impl ServicePlan {
     /// As the kernel reads it, for the service at this place.
     pub(super) fn in_kernel(&self, index: usize, at_ns: u64, speaks_tls: bool) -> abi::Plan {
         let mode = match self.refusal {
-            Refusal::Pass => abi::MODE_PASS,
-            Refusal::Drop => abi::MODE_DROP,
-            Refusal::Reset => abi::MODE_RESET,
-            Refusal::Answer => abi::MODE_ANSWER,
+            ExcessTreatment::Pass => abi::MODE_PASS,
+            ExcessTreatment::Drop => abi::MODE_DROP,
+            ExcessTreatment::Reset => abi::MODE_RESET,
+            ExcessTreatment::Answer => abi::MODE_ANSWER,
         };
         let shadow = if self.shadow { abi::SERVICE_SHADOW } else { 0 };
         let tls = if speaks_tls { abi::SERVICE_TLS } else { 0 };

@@ -31,10 +31,11 @@ impl Default for Histogram {
     }
 }
 
-/// Counts since the program was loaded, of one shard or of all.
+/// Counts of the observer's program since it was loaded, of one shard or of all: `struct seen` in
+/// `observe_abi.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ObserverCounts {
     pub(super) offered: u64,
     pub(super) unique_offered: u64,
     pub(super) completed: u64,
@@ -45,7 +46,7 @@ pub(super) struct Seen {
     pub(super) attempts_left_out: u64,
 }
 
-impl Seen {
+impl ObserverCounts {
     /// Combines each pair of counters by `mine`.
     pub(super) fn with(self, other: Self, mine: impl Fn(u64, u64) -> u64) -> Self {
         Self {
@@ -68,10 +69,11 @@ pub(super) struct AttemptsAt {
     pub(super) unique_offered: u64,
 }
 
-plain! { Watching: 24, Histogram: 7_680, Seen: 64, AttemptsAt: 16 }
+plain! { Watching: 24, Histogram: 7_680, ObserverCounts: 64, AttemptsAt: 16 }
 
 /// All that a reading takes from the kernel's maps, bytes, for any number of flows and processors.
-pub(super) const READING_BYTES: usize =
-    SHARDS as usize * (size_of::<Histogram>() + size_of::<Seen>()) + limits::KERNEL_DESTINATIONS * (24 + 16);
+pub(super) const READING_BYTES: usize = SHARDS as usize
+    * (size_of::<Histogram>() + size_of::<ObserverCounts>())
+    + limits::KERNEL_DESTINATIONS * (24 + 16);
 // What a tick may cost.
 const _: () = assert!(READING_BYTES <= 64 << 10);

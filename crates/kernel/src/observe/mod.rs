@@ -51,7 +51,7 @@ use crate::clock::monotonic_ns;
 use crate::map::Map;
 use crate::plain::{Endpoint, bytes_of};
 use crate::program::{LoadError, PacketRun, Program};
-use abi::{AttemptsAt, Histogram, SHARDS, Seen, Watching};
+use abi::{AttemptsAt, Histogram, ObserverCounts, SHARDS, Watching};
 use queue::Queue;
 
 /// The programs of `bpf/observe.bpf.c`, as clang left them.
@@ -87,7 +87,7 @@ pub struct Observer {
     watching: Watching,
     flows_most: u64,
     /// The totals at the last reading.
-    before: Seen,
+    before: ObserverCounts,
     queues: Vec<Queue>,
     time_is_told: bool,
 }
@@ -187,7 +187,7 @@ impl Observer {
             // Interval 0 is where flows are that never sent anything.
             watching: Watching { interval: 1, ..Watching::default() },
             flows_most: flows_most.into(),
-            before: Seen::default(),
+            before: ObserverCounts::default(),
             queues: Vec::new(),
             time_is_told,
         };
@@ -241,13 +241,13 @@ impl Observer {
     /// for rates.
     pub fn read(&mut self) -> Result<Observed, LoadError> {
         let rates = self.read_rates()?;
-        let mut total = Seen::default();
+        let mut total = ObserverCounts::default();
         for shard in 0..SHARDS {
             total = total.with(self.maps.seen.read(&shard)?, u64::wrapping_add);
         }
         let attempts = self.maps.destinations.drain(limits::KERNEL_DESTINATIONS as u32)?;
         let since = total.with(self.before, u64::wrapping_sub);
-        let evicted_until = |seen: &Seen| seen.placed.saturating_sub(self.flows_most);
+        let evicted_until = |counts: &ObserverCounts| counts.placed.saturating_sub(self.flows_most);
         let observed = Observed {
             destinations: busiest(attempts),
             rates,

@@ -7,7 +7,7 @@
 //! the leader there. It says until when it leads; the gateway looks at that before each answer, so one whose
 //! writes are refused, or not answered, has stopped before another may begin.
 
-use super::watches::{LONGEST_WAIT, Members, Seen};
+use super::watches::{LONGEST_WAIT, Members, ObservedLease};
 use crate::back_off::BackOff;
 use crate::cluster::ApiError;
 use crate::leader::{Leader, WRITES_PER_DURATION};
@@ -34,7 +34,7 @@ pub(super) struct Election {
     pub(super) own: SocketAddr,
     pub(super) service: String,
     pub(super) members: watch::Receiver<Members>,
-    pub(super) seen: watch::Receiver<Seen>,
+    pub(super) observed_lease: watch::Receiver<ObservedLease>,
     pub(super) candidacy: watch::Receiver<Candidacy>,
     pub(super) lease: watch::Sender<Option<HeldLease>>,
     pub(super) counts: Arc<CarrierCounts>,
@@ -77,7 +77,7 @@ impl Election {
                     );
                     not_listed = None;
                 }
-                changed = self.seen.changed() => {
+                changed = self.observed_lease.changed() => {
                     if changed.is_err() { return }
                     self.hear(&mut tries);
                 }
@@ -118,9 +118,9 @@ impl Election {
 
     /// The watch has seen the Lease.
     fn hear(&mut self, tries: &mut Tries) {
-        let seen = self.seen.borrow_and_update().clone();
+        let observed_lease = self.observed_lease.borrow_and_update().clone();
         // The watch lags: the holder learns from its next write that it has lost the Lease.
-        let Some(lease) = seen.filter(|_| self.leader.held().is_none()) else { return };
+        let Some(lease) = observed_lease.filter(|_| self.leader.held().is_none()) else { return };
         self.leader.heard(lease.as_ref());
         let soon = Instant::now();
         tries.within(self.leader.expires_at().unwrap_or(soon), SPREAD);

@@ -78,7 +78,7 @@ async fn carry(
 ) {
     let GatewaysSettings { listen, service, port, lease: name, .. } = settings;
     let ClusterCarrier { lease, arrivals, report, candidacy, counts } = carrier;
-    let ((members_in, members), (seen_in, seen)) = (watch::channel(None), watch::channel(None));
+    let ((members_in, members), (seen_in, observed_lease)) = (watch::channel(None), watch::channel(None));
     let identity = identity(listen);
     let api = Rc::new(Cluster::new(client.clone(), Some(namespace.clone())));
     let began = tokio::time::Instant::now();
@@ -88,12 +88,12 @@ async fn carry(
         own: listen,
         service: service.clone(),
         members: members.clone(),
-        seen: seen.clone(),
+        observed_lease: observed_lease.clone(),
         candidacy,
         lease,
         counts,
     };
-    let reporting = Reporting { identity, members, seen, report, arrivals: arrivals.clone() };
+    let reporting = Reporting { identity, members, observed_lease, report, arrivals: arrivals.clone() };
     tracing::info!(service, namespace, lease = name, reports = %listen, "shares its limit with the gateways of a Service");
     tokio::select! {
         // Ends with the gateway.

@@ -5,7 +5,7 @@
 //! a failure another connection is tried, ever later, or when the Lease has changed.
 
 use super::stream::ReportStream;
-use super::watches::{Members, Seen};
+use super::watches::{Members, ObservedLease};
 use crate::back_off::BackOff;
 use flashweir_core::Duration;
 use flashweir_runtime::{ClusterArrival, random_u64};
@@ -39,7 +39,7 @@ fn address_of(identity: &str) -> Option<SocketAddr> {
 pub(super) struct Reporting {
     pub(super) identity: String,
     pub(super) members: watch::Receiver<Members>,
-    pub(super) seen: watch::Receiver<Seen>,
+    pub(super) observed_lease: watch::Receiver<ObservedLease>,
     pub(super) report: watch::Receiver<Vec<u8>>,
     pub(super) arrivals: mpsc::Sender<ClusterArrival>,
 }
@@ -66,7 +66,7 @@ impl Reporting {
                     self.say(format!("from {address}: {why}"));
                     tokio::select! {
                         () = sleep(back_off.failed()) => {}
-                        () = changed(&mut self.seen, &mut self.members) => {}
+                        () = changed(&mut self.observed_lease, &mut self.members) => {}
                     }
                 }
                 leader => {
@@ -74,7 +74,7 @@ impl Reporting {
                         () = sleep(SAY_EVERY), if leader == Leader::Unknown => {
                             self.say("no gateway of the Service holds the Lease".to_owned());
                         }
-                        () = changed(&mut self.seen, &mut self.members) => {}
+                        () = changed(&mut self.observed_lease, &mut self.members) => {}
                     }
                 }
             }
@@ -82,8 +82,8 @@ impl Reporting {
     }
 
     fn leader(&self) -> Leader {
-        let seen = self.seen.borrow();
-        let holder = seen.as_ref().and_then(|lease| lease.as_ref()?.holder.as_deref());
+        let observed_lease = self.observed_lease.borrow();
+        let holder = observed_lease.as_ref().and_then(|lease| lease.as_ref()?.holder.as_deref());
         if holder == Some(self.identity.as_str()) {
             return Leader::Itself;
         }
@@ -101,7 +101,7 @@ impl Reporting {
         let mut stream = opened.map_err(|error| error.to_string())?;
         loop {
             tokio::select! {
-                () = changed(&mut self.seen, &mut self.members) => {}
+                () = changed(&mut self.observed_lease, &mut self.members) => {}
                 new = self.report.changed() => if new.is_err() { return Ok(()) },
             }
             if self.leader() != Leader::At(address) {
@@ -127,10 +127,13 @@ impl Reporting {
 }
 
 /// Resolves at the next change of either.
-async fn changed(seen: &mut watch::Receiver<Seen>, members: &mut watch::Receiver<Members>) {
+async fn changed(
+    observed_lease: &mut watch::Receiver<ObservedLease>,
+    members: &mut watch::Receiver<Members>,
+) {
     // Neither ends before the gateway does.
     tokio::select! {
-        _ = seen.changed() => {}
+        _ = observed_lease.changed() => {}
         _ = members.changed() => {}
     }
 }

@@ -26,8 +26,9 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
 /// Gateways that the Service has, ready or not; none before the first answer.
 pub(super) type Members = Option<BTreeSet<SocketAddr>>;
-/// The Lease; none before the first answer, and none within where there is no such object.
-pub(super) type Seen = Option<Option<LeaseRecord>>;
+/// Lease as the watch last saw it; none before the first answer, and none within where there is no such
+/// object.
+pub(super) type ObservedLease = Option<Option<LeaseRecord>>;
 
 /// Waits between tries, as the client's watch wants them.
 struct Waits(BackOff);
@@ -78,12 +79,17 @@ pub(super) async fn follow_members(
 }
 
 /// Follows one Lease until the future is dropped.
-pub(super) async fn follow_lease(client: Client, namespace: &str, name: &str, seen: watch::Sender<Seen>) {
+pub(super) async fn follow_lease(
+    client: Client,
+    namespace: &str,
+    name: &str,
+    observed_lease: watch::Sender<ObservedLease>,
+) {
     let api = Api::namespaced_with(client, namespace, &leases());
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let take = |watched: &Watched| {
         let found = Some(watched.objects().next().map(lease_record));
-        seen.send_if_modified(|known| std::mem::replace(known, found.clone()) != found);
+        observed_lease.send_if_modified(|known| std::mem::replace(known, found.clone()) != found);
     };
     follow(api, config, "the gateways' Lease", take).await;
 }

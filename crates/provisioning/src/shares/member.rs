@@ -13,9 +13,9 @@ use flashweir_core::{Duration, Instant, Rate};
 /// its own plan, as if it were alone: it stays up.
 pub const JOIN_WAIT: Duration = Duration::from_secs(2);
 
-/// By which plan a gateway acts.
+/// State of a gateway's share of the limit, and with it the plan by which the gateway acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ShareState {
     /// It has started and waits for its first share.
     Joining,
     /// It has a share that a leader renews.
@@ -28,7 +28,7 @@ pub enum Standing {
     Alone,
 }
 
-impl Standing {
+impl ShareState {
     /// The one spelling used in the log, metrics and `/status`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -45,8 +45,8 @@ impl Standing {
 /// Numbers for `/status` and the metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemberFigures {
-    /// By which plan it acts.
-    pub standing: Standing,
+    /// State of its share.
+    pub share_state: ShareState,
     /// The number of the last broadcast that was applied.
     pub epoch: Epoch,
     /// The service's limit, requests in flight; 0 before the first broadcast.
@@ -156,7 +156,7 @@ impl ServiceMember {
     /// has that plan's number.
     pub fn plan(&mut self, now: Instant, own: &Plan, in_flight: u32) -> Plan {
         let Some(last) = &self.last else {
-            let limit = if self.standing(now) == Standing::Joining { 1 } else { own.limit };
+            let limit = if self.share_state(now) == ShareState::Joining { 1 } else { own.limit };
             self.own_limit = limit;
             let part = f64::from(limit) / f64::from(own.limit.max(1));
             return part_of(own, part, limit);
@@ -180,13 +180,13 @@ impl ServiceMember {
 
     /// By which plan this gateway acts.
     #[must_use]
-    pub fn standing(&self, now: Instant) -> Standing {
+    pub fn share_state(&self, now: Instant) -> ShareState {
         match self.applied_at.map(|at| now.saturating_since(at)) {
-            None if now.saturating_since(self.began) < JOIN_WAIT => Standing::Joining,
-            None => Standing::Alone,
-            Some(silence) if silence <= SILENT_AFTER => Standing::Sharing,
-            Some(silence) if silence <= super::HOLD => Standing::Holding,
-            Some(_) => Standing::Equal,
+            None if now.saturating_since(self.began) < JOIN_WAIT => ShareState::Joining,
+            None => ShareState::Alone,
+            Some(silence) if silence <= SILENT_AFTER => ShareState::Sharing,
+            Some(silence) if silence <= super::HOLD => ShareState::Holding,
+            Some(_) => ShareState::Equal,
         }
     }
 
@@ -195,7 +195,7 @@ impl ServiceMember {
     pub fn figures(&self, now: Instant) -> MemberFigures {
         let shares = self.last.as_ref().map(|last| &last.shares);
         MemberFigures {
-            standing: self.standing(now),
+            share_state: self.share_state(now),
             epoch: self.holder.applied(),
             limit: shares.map_or(0.0, |shares| shares.limit),
             share: if shares.is_some() { self.holder.share(now) } else { f64::from(self.own_limit) },

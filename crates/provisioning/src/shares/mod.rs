@@ -36,7 +36,7 @@ mod water_filling;
 
 pub use holder::{DECAY, HOLD, ShareHolder};
 pub use leader::{LeaderError, MEMBER_SILENCE, SETTLING, ShareLeader};
-pub use member::{JOIN_WAIT, MemberFigures, ServiceMember, Standing};
+pub use member::{JOIN_WAIT, MemberFigures, ServiceMember, ShareState};
 pub use service_leader::{ROUND_MAX, ServiceBroadcast, ServiceLeader, ServiceReport};
 pub use slot_gate::SlotGate;
 pub use water_filling::water_filling;

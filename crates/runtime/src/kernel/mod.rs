@@ -4,7 +4,7 @@ mod guarded;
 mod inheritance;
 
 use flashweir_config::{Kernel, KernelHook, KernelRefusal};
-use flashweir_kernel::gate::{Hook, Ranks, Refusal, ServiceCounts, TierCounts};
+use flashweir_kernel::gate::{ExcessTreatment, Hook, Ranks, ServiceCounts, TierCounts};
 use flashweir_telemetry::{KernelCounts, KernelTier};
 
 pub use guarded::{GuardedInterfaces, InterfaceState, is_configuration};
@@ -21,11 +21,11 @@ fn hook(kernel: &Kernel) -> Hook {
 
 /// Refusal of a connection beyond the ceiling by the gate.
 #[must_use]
-pub fn refusal(kernel: &Kernel) -> Refusal {
+pub fn refusal(kernel: &Kernel) -> ExcessTreatment {
     match kernel.refusal {
-        KernelRefusal::Answer => Refusal::Answer,
-        KernelRefusal::Reset => Refusal::Reset,
-        KernelRefusal::Drop => Refusal::Drop,
+        KernelRefusal::Answer => ExcessTreatment::Answer,
+        KernelRefusal::Reset => ExcessTreatment::Reset,
+        KernelRefusal::Drop => ExcessTreatment::Drop,
     }
 }
 

@@ -4,8 +4,8 @@
 
 use crate::{Message, decode, differences, encode};
 use flashweir_admission::flash_crowd::{
-    Baseline, Cause, Explanation, FlashCrowdPlanner, HotSpotLimit, Limit, Mode, Plan, Response, Rule, Sample,
-    Settings, Standing,
+    Baseline, Cause, CeilingPriority, Explanation, FlashCrowdPlanner, HotSpotLimit, Limit, Mode, Plan,
+    Response, Rule, Sample, Settings,
 };
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::{Flow, PlannerDriver, sentry};
@@ -50,7 +50,7 @@ fn flash_crowd(seed: u64, ticks: u64) -> Vec<(Sample, Plan)> {
         let (count, slow) = if tick > 50 { (200, slow) } else { (40, 1.0) };
         for _ in 0..count {
             let person_key = rng.next_u64();
-            gate.arrive(now, person_key % 5, person_key, Standing::LAST);
+            gate.arrive(now, person_key % 5, person_key, CeilingPriority::LAST);
             gate.completed();
             gate.observe_response(Response {
                 started: now - Duration::from_millis(rng.below(200)),

@@ -2,7 +2,7 @@
 //! of the encoding fails this test, and `FLASHWEIR_BLESS=1` writes them again.
 
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdPlanner, Plan, Response, Sample, Settings, Standing,
+    Baseline, CeilingPriority, FlashCrowdPlanner, Plan, Response, Sample, Settings,
 };
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::{PlannerDriver, sentry};
@@ -25,7 +25,7 @@ fn flash_crowd(ticks: u64) -> Vec<(Instant, Sample, Plan)> {
         let now = Instant::from_millis(100 * tick);
         for _ in 0..9 {
             let person_key = rng.next_u64();
-            gate.arrive(now, person_key % 5, person_key, Standing::LAST);
+            gate.arrive(now, person_key % 5, person_key, CeilingPriority::LAST);
             gate.completed();
             gate.observe_response(Response {
                 started: now - Duration::from_millis(rng.below(80)),

@@ -10,11 +10,11 @@ mod report;
 use super::children::{Family, Gateway, Origin, Sidecar};
 use super::{PATIENCE, SOURCES, TARGET, files, http, origin_capacity_rps, signals};
 use anyhow::{Context, bail};
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Sources, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Sources};
 use flashweir_testbed::origin::account::Ruler;
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
-use outcome::{Books, Outcome, Work, cost_of_refusal_s};
+use outcome::{Books, ChainOutcome, Work, cost_of_refusal_s};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ pub(crate) struct Story {
 /// One visit of the crowd.
 pub(crate) struct Visit {
     pub(crate) load: LoadResult,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ChainOutcome,
     /// Work of the gateway in the quiet before the crowd, and in the judged part of the crowd.
     works: [Work; 2],
 }
@@ -156,7 +156,7 @@ fn visit(
     let rate = |factor: f64, length| RateProfile::constant(factor * capacity_rps, length);
     let profile =
         rate(QUIET_LOAD, QUIET)?.then(rate(options.crowd_multiple, CROWD)?).then(rate(QUIET_LOAD, TAIL)?);
-    let target = Target::parse(&format!("http://{}/work", sidecar.address))?;
+    let target = LoadTarget::parse(&format!("http://{}/work", sidecar.address))?;
     let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), options.seed);
     let plan = LoadPlan {
@@ -185,7 +185,7 @@ fn visit(
         bail!("the run ended before the last counts were read");
     };
     let useful = ruler.useful(0, 1).ok().map(|useful| useful.useful());
-    let outcome = Outcome::new(&load, judged, [&books[2], &books[3]], useful);
+    let outcome = ChainOutcome::new(&load, judged, [&books[2], &books[3]], useful);
     let node =
         |from: usize| Work::between(&books[from], &books[from + 1], readings[from + 1] - readings[from]);
     let works = [node(0), node(2)];

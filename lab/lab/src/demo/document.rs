@@ -1,6 +1,6 @@
 //! The HTML report: the numbers, then the pictures that explain them.
 
-use crate::demo::outcome::Outcome;
+use crate::demo::outcome::VisitOutcome;
 use crate::demo::verdicts::{Sighting, stretches};
 use crate::demo::{PATIENCE, PROTECTED, Story, TARGET, UNPROTECTED, table};
 use flashweir_load::Second;
@@ -170,7 +170,7 @@ fn points(story: &Story, seconds: &[Second], value: impl Fn(&Second) -> Option<f
     seconds.iter().filter(filled).map(|second| (second.second as f64 + 0.5, value(second))).collect()
 }
 
-fn capacity_name(outcome: &Outcome) -> String {
+fn capacity_name(outcome: &VisitOutcome) -> String {
     format!("capacity {:.0}/s", outcome.capacity_rps)
 }
 

@@ -5,7 +5,9 @@ use super::children::{Family, Gateway, Origin};
 use super::numbers_only::{self, Choices};
 use anyhow::Context;
 use bytes::Bytes;
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, Prepared, Sources, Tally, Target, Template};
+use flashweir_load::{
+    ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Tally, Template,
+};
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use http::{HeaderValue, Method, header};
@@ -209,7 +211,7 @@ fn visit(
     address: &str,
     origin: &Origin,
 ) -> anyhow::Result<Visit> {
-    let target = Target::parse(&format!("http://{address}{CALM_PAGE}"))?;
+    let target = LoadTarget::parse(&format!("http://{address}{CALM_PAGE}"))?;
     let (usual, crowd) = (capacity_rps * CALM_PART, capacity_rps * choices.multiple);
     let stretch = |rps, from, until: Duration| {
         let profile = RateProfile::constant(rps, until.saturating_sub(from))?;

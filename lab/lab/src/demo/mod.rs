@@ -22,10 +22,10 @@ mod watch;
 use anyhow::{Context, bail, ensure};
 use children::{Family, Gateway, Origin};
 use crowd::Crowd;
-use flashweir_load::{ClassPlan, LoadPlan, Sources, StopFlag, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Sources, StopFlag};
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_workload::{ArrivalProcess, Schedule};
-use outcome::{Numbers, Outcome, Protected, Visit};
+use outcome::{Numbers, Protected, Visit, VisitOutcome};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -140,7 +140,7 @@ fn play(options: &Options, family: &Family, live: bool) -> anyhow::Result<Story>
 
     let overload = crowd.overload.as_ref();
     let outcome = |visit: &Visit, before_rps: f64, after_rps: f64| {
-        Outcome::new(visit, overload, (before_rps + after_rps) / 2.0, PATIENCE)
+        VisitOutcome::new(visit, overload, (before_rps + after_rps) / 2.0, PATIENCE)
     };
     let numbers = Numbers {
         capacity_rps,
@@ -216,7 +216,7 @@ impl Stage<'_> {
     fn plan(&self, url: &str, stop: StopFlag) -> anyhow::Result<LoadPlan> {
         let moments = self.crowd.schedule.as_slice();
         let arrivals = ArrivalProcess::given_within(moments, self.crowd.length())?;
-        let target = Target::parse(url)?;
+        let target = LoadTarget::parse(url)?;
         let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
         Ok(LoadPlan {
             sources: Sources { count: SOURCES, ..Sources::default() },

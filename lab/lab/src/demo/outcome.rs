@@ -26,14 +26,14 @@ pub(crate) struct Numbers {
     /// measure.
     pub(crate) capacity_rps: f64,
     /// The crowd straight at the origin.
-    pub(crate) unprotected: Outcome,
+    pub(crate) unprotected: VisitOutcome,
     /// The same crowd through Flashweir.
     pub(crate) protected: Protected,
 }
 
-/// The numbers of one visit.
+/// Outcome of one visit, in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct VisitOutcome {
     /// People who came.
     pub(crate) offered: u64,
     /// Whole answers before people lost patience.
@@ -64,7 +64,7 @@ pub(crate) struct Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Protected {
     #[serde(flatten)]
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: VisitOutcome,
     /// From the moment the scheduled rate exceeds the capacity until the first were turned away.
     pub(crate) protect_delay_s: Option<f64>,
     /// From the moment the scheduled rate is below the capacity for good until nothing is limited.
@@ -75,7 +75,7 @@ pub(crate) struct Protected {
     pub(crate) early_alarms: usize,
 }
 
-impl Outcome {
+impl VisitOutcome {
     pub(crate) fn new(
         visit: &Visit,
         overload: Option<&Range<Duration>>,
@@ -102,7 +102,11 @@ impl Outcome {
 }
 
 impl Protected {
-    pub(crate) fn new(outcome: Outcome, sightings: &[Sighting], overload: Option<&Range<Duration>>) -> Self {
+    pub(crate) fn new(
+        outcome: VisitOutcome,
+        sightings: &[Sighting],
+        overload: Option<&Range<Duration>>,
+    ) -> Self {
         Self {
             outcome,
             protect_delay_s: overload.and_then(|crowd| verdicts::protect_delay_s(sightings, crowd)),

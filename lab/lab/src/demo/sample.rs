@@ -1,6 +1,6 @@
 //! A made-up demo for tests: the shape of a real one without its minute and a half.
 
-use crate::demo::outcome::{Numbers, Outcome, Protected, Visit};
+use crate::demo::outcome::{Numbers, Protected, Visit, VisitOutcome};
 use crate::demo::useful::OriginTime;
 use crate::demo::verdicts::Sighting;
 use crate::demo::{Crowd, Options, PATIENCE, Story};
@@ -23,7 +23,7 @@ pub(crate) fn story(out: PathBuf) -> Story {
         origin_time: origin_time(0.98, 0.99),
     };
     let overload = crowd.overload.as_ref();
-    let outcome = |visit: &Visit| Outcome::new(visit, overload, CAPACITY_RPS, PATIENCE);
+    let outcome = |visit: &Visit| VisitOutcome::new(visit, overload, CAPACITY_RPS, PATIENCE);
     let numbers = Numbers {
         capacity_rps: CAPACITY_RPS,
         unprotected: outcome(&unprotected),

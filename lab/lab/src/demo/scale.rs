@@ -5,7 +5,7 @@ use super::children::{Controller, Family, Gateway, own_program};
 use super::http;
 use super::numbers_only::{self, Choices};
 use anyhow::ensure;
-use flashweir_load::{ClassPlan, LoadPlan, Progress, Sources, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Progress, Sources};
 use flashweir_testbed::reserve_ports;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use serde::Serialize;
@@ -142,7 +142,7 @@ fn visit(choices: &Choices, gateway: &Gateway, controller: SocketAddr) -> anyhow
     let profile = RateProfile::constant(usual, QUIET)?
         .then(RateProfile::constant(crowd, CROWD)?)
         .then(RateProfile::constant(usual, TAIL)?);
-    let target = Target::parse(&gateway.url())?;
+    let target = LoadTarget::parse(&gateway.url())?;
     let class = ClassPlan { timeout: PATIENCE, good_within: TARGET, ..ClassPlan::get(&target)? };
     let plan = LoadPlan {
         sources: Sources { count: SOURCES, ..Sources::default() },

@@ -1,6 +1,6 @@
 //! The demo's numbers as rows of text, for the terminal and the report alike.
 
-use crate::demo::outcome::{Numbers, Outcome};
+use crate::demo::outcome::{Numbers, VisitOutcome};
 use crate::demo::{PATIENCE, PROTECTED, UNPROTECTED};
 use flashweir_report::number;
 
@@ -13,7 +13,8 @@ pub(crate) const COLUMNS: [&str; 3] = ["", UNPROTECTED, PROTECTED];
 /// Every row, in the order people ask.
 pub(crate) fn rows(numbers: &Numbers) -> Vec<Row> {
     let (before, after) = (&numbers.unprotected, &numbers.protected.outcome);
-    let both = |name: &str, value: fn(&Outcome) -> String| [name.to_owned(), value(before), value(after)];
+    let both =
+        |name: &str, value: fn(&VisitOutcome) -> String| [name.to_owned(), value(before), value(after)];
     let only = |name: &str, value: String| [name.to_owned(), "–".to_owned(), value];
     let seconds = |value: Option<f64>| value.map_or("never".to_owned(), |seconds| format!("{seconds:.2} s"));
     let mut rows = vec![
@@ -98,7 +99,7 @@ mod tests {
     use flashweir_core::measure::Useful;
 
     fn numbers() -> Numbers {
-        let outcome = |completed, p99, ratio| Outcome {
+        let outcome = |completed, p99, ratio| VisitOutcome {
             offered: 20_000,
             completed,
             refused: 0,

@@ -111,9 +111,9 @@ impl Laboratory {
 }
 
 impl Simulation for news::Scenario {
-    type Outcome = news::Outcome;
+    type Outcome = news::NewsOutcome;
 
-    fn run(&self) -> Result<news::Outcome, ExperimentError> {
+    fn run(&self) -> Result<news::NewsOutcome, ExperimentError> {
         Ok(news::run(self)?)
     }
 }

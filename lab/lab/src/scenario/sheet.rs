@@ -7,7 +7,7 @@ use crate::scenario::statistic::{STATISTICS, Statistic, View};
 use crate::scenario::summary::Summary;
 use flashweir_core::Duration;
 use flashweir_core::measure::Histogram;
-use flashweir_sim::request::{Counts, Outcome};
+use flashweir_sim::request::{Counts, RunOutcome};
 
 /// All statistics of a scenario's runs.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Line {
 impl Sheet {
     /// The statistics of the outcomes of a scenario's runs.
     #[must_use]
-    pub fn of(scenario: &Scenario, outcomes: &[Outcome]) -> Self {
+    pub fn of(scenario: &Scenario, outcomes: &[RunOutcome]) -> Self {
         let windows = scenario.windows().iter().map(|window| Scope::Window(window.name.clone()));
         let whole = |name: &str| Within { window: None, name: name.to_owned() };
         let classes = scenario.classes().map(|name| Scope::Class(whole(name)));
@@ -95,7 +95,7 @@ fn parts(scenario: &Scenario) -> Vec<Scope> {
     links.chain(transfers).chain(datagrams).chain(asked).collect()
 }
 
-fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> {
+fn lines(scenario: &Scenario, outcomes: &[RunOutcome], scope: &Scope) -> Vec<Line> {
     let values: Vec<Vec<Option<f64>>> =
         outcomes.iter().map(|outcome| values(scenario, outcome, scope)).collect();
     let lines = STATISTICS.iter().enumerate().filter(|(_, statistic)| statistic.is_of(scope));
@@ -119,7 +119,7 @@ fn lines(scenario: &Scenario, outcomes: &[Outcome], scope: &Scope) -> Vec<Line> 
 }
 
 /// The values of all statistics of one run, in their order; those without a value in the scope are none.
-fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f64>> {
+fn values(scenario: &Scenario, outcome: &RunOutcome, scope: &Scope) -> Vec<Option<f64>> {
     let mut whole = (Histogram::new(), Histogram::new(), Histogram::new());
     for class in
         outcome.classes.iter().filter(|class| matches!(scope, Scope::Run) || class.name == scope.name())
@@ -179,7 +179,7 @@ fn values(scenario: &Scenario, outcome: &Outcome, scope: &Scope) -> Vec<Option<f
 /// Packets are reported over whole bins up to the end of the schedule: later ones belong to no request.
 fn packets<'a>(
     scenario: &Scenario,
-    outcome: &'a Outcome,
+    outcome: &'a RunOutcome,
     scope: &Scope,
     bins: std::ops::Range<usize>,
 ) -> PacketView<'a> {

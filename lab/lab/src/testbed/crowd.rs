@@ -2,9 +2,9 @@
 
 use super::network::Network;
 use super::servers::{NEIGHBOURS_PAGES, pages};
-use crate::experiments::testbed::{Beside, People, Record, Run, Scene, Second};
+use crate::experiments::testbed::{Beside, People, Record, Scene, Second, TestbedRun};
 use anyhow::Context as _;
-use flashweir_load::{ClassPlan, LoadPlan, LoadResult, Paths, StopFlag, Tally, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, StopFlag, Tally};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Segment, Share, Stream};
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -19,15 +19,15 @@ const SECOND: [&str; 1] = ["second"];
 const BESIDE_SEED: u64 = 1 << 32;
 const SECOND_SEED: u64 = 1 << 33;
 
-/// Clients of a run, and when it begins.
-pub(super) struct Coming<'a> {
+/// Clients of a run: its network and scene, and the time at which it begins.
+pub(super) struct RunClients<'a> {
     pub(super) network: &'a Network,
-    pub(super) run: &'a Run,
+    pub(super) run: &'a TestbedRun,
     pub(super) at: SystemTime,
     pub(super) stop: &'a StopFlag,
 }
 
-impl Coming<'_> {
+impl RunClients<'_> {
     /// The crowd's run of the load generator.
     pub(super) fn crowd(&self, paths: Paths) -> anyhow::Result<LoadPlan> {
         let schedule = Schedule::one(self.run.scene.arrivals.clone(), self.run.seed);
@@ -65,7 +65,7 @@ impl Coming<'_> {
         classes: &[&str],
         paths: Paths,
     ) -> anyhow::Result<LoadPlan> {
-        let target = Target::parse(&format!("http://{server}/")).context("the server's address")?;
+        let target = LoadTarget::parse(&format!("http://{server}/")).context("the server's address")?;
         let usual = ClassPlan::get(&target)?;
         let class = |name: &&str| ClassPlan {
             name: (*name).to_owned(),

@@ -5,7 +5,9 @@ use super::network::{FAR, Network, ROUTER, TARGET};
 use super::protection::ProtectionRecord;
 use anyhow::Context as _;
 use flashweir_core::{Duration, Rate};
-use flashweir_kernel::gate::{Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan};
+use flashweir_kernel::gate::{
+    Attachment, Ceiling, ExcessTreatment, Hook, KernelGate, Page, Service, ServicePlan,
+};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::park_timeout;
@@ -62,7 +64,7 @@ impl Gate {
     }
 
     fn refuse_beyond(&mut self, ceiling: Option<Ceiling>) -> anyhow::Result<()> {
-        let refusal = if ceiling.is_some() { Refusal::Drop } else { Refusal::Pass };
+        let refusal = if ceiling.is_some() { ExcessTreatment::Drop } else { ExcessTreatment::Pass };
         Ok(self.gate.apply(&[ServicePlan { tiers: ceiling.into(), refusal, ..ServicePlan::default() }])?)
     }
 

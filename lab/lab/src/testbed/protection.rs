@@ -1,12 +1,12 @@
 //! Protections of the server in a run.
 
 use super::network::Network;
-use crate::experiments::testbed::{Decision, Protection, RouterCost, Run};
+use crate::experiments::testbed::{Decision, Protection, RouterCost, TestbedRun};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// A protection that stands, until it is dropped.
-pub(super) enum Standing {
+/// Protection of the server that is in force until it is dropped.
+pub(super) enum ActiveProtection {
     Nothing,
     #[cfg(feature = "kernel")]
     Gate(Box<super::gate::Gate>),
@@ -23,8 +23,8 @@ pub(super) struct ProtectionRecord {
     pub(super) doubts: Vec<String>,
 }
 
-impl Standing {
-    pub(super) fn start(network: &Network, run: &Run) -> anyhow::Result<Self> {
+impl ActiveProtection {
+    pub(super) fn start(network: &Network, run: &TestbedRun) -> anyhow::Result<Self> {
         match run.protection {
             Protection::None => Ok(Self::Nothing),
             #[cfg(feature = "kernel")]

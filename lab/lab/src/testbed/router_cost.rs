@@ -2,7 +2,7 @@
 
 use crate::experiments::testbed::{PhaseCost, RouterCost};
 use anyhow::Context as _;
-use flashweir_kernel::account::{Holdings, Place, held_by};
+use flashweir_kernel::account::{Holdings, HookPoint, held_by};
 use std::time::{Duration, Instant};
 
 /// Cost of the router so far.
@@ -53,15 +53,15 @@ fn phase(from: &Account, to: &Account) -> PhaseCost {
         processor_percent: (to.processor_ns - from.processor_ns) as f64 / took_ns * 100.0,
         memory_bytes: to.memory_bytes,
         tick_ns: (ticks > 0).then(|| (to.ticks.sum_s - from.ticks.sum_s) * 1e9 / ticks as f64),
-        gate_ns: run_ns(&from.held, &to.held, Place::Xdp),
-        observer_ns: run_ns(&from.held, &to.held, Place::Tc),
+        gate_ns: run_ns(&from.held, &to.held, HookPoint::Xdp),
+        observer_ns: run_ns(&from.held, &to.held, HookPoint::Tc),
     }
 }
 
 /// Mean time of a run of the programs at a place.
-fn run_ns(from: &Holdings, to: &Holdings, place: Place) -> Option<f64> {
+fn run_ns(from: &Holdings, to: &Holdings, hook_point: HookPoint) -> Option<f64> {
     let sum = |held: &Holdings| {
-        let programs = held.programs.iter().filter(|program| program.place == place);
+        let programs = held.programs.iter().filter(|program| program.hook_point == hook_point);
         programs.fold((0, Duration::ZERO), |(runs, took), it| (runs + it.runs, took + it.took))
     };
     let ((runs_before, took_before), (runs, took)) = (sum(from), sum(to));
@@ -103,12 +103,16 @@ mod tests {
     use flashweir_kernel::account::{MapMemory, ProgramRuns};
 
     fn account(at: Instant, ticks: u64, packets: u64) -> Account {
-        let program =
-            |id, place, runs, took_ns| ProgramRuns { id, place, runs, took: Duration::from_nanos(took_ns) };
+        let program = |id, hook_point, runs, took_ns| ProgramRuns {
+            id,
+            hook_point,
+            runs,
+            took: Duration::from_nanos(took_ns),
+        };
         let programs = vec![
-            program(1, Place::Xdp, packets, 100 * packets),
-            program(2, Place::Tc, packets, 200 * packets),
-            program(3, Place::Tc, packets, 300 * packets),
+            program(1, HookPoint::Xdp, packets, 100 * packets),
+            program(2, HookPoint::Tc, packets, 200 * packets),
+            program(3, HookPoint::Tc, packets, 300 * packets),
         ];
         let maps = [("flows", 10, 1_600), ("plans", 1, 400)];
         let map =

@@ -1,11 +1,11 @@
 //! One run from building the network to taking it down.
 
-use super::crowd::{Coming, add_beside, add_crowd, add_second};
+use super::crowd::{RunClients, add_beside, add_crowd, add_second};
 use super::instruments::{Counters, read_rates};
 use super::network::{CROWD, FAR, GUESTS, NEIGHBOUR, Network, ROUTER, SECOND};
-use super::protection::{ProtectionRecord, Standing};
+use super::protection::{ActiveProtection, ProtectionRecord};
 use super::servers::{Servers, send_without_end};
-use crate::experiments::testbed::{Beside, Fastest, Record, Run, Second};
+use crate::experiments::testbed::{Beside, Fastest, Record, Second, TestbedRun};
 use anyhow::{Context as _, anyhow, bail};
 use flashweir_load::{LoadPlan, LoadResult, StopFlag};
 use flashweir_testbed::Testbed;
@@ -24,18 +24,19 @@ const ONE_SECOND: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// A requirement that this machine lacks; a part that does not start; a `stop`.
-pub(crate) fn perform(run: &Run, stop: &StopFlag) -> anyhow::Result<Record> {
+pub(crate) fn perform(run: &TestbedRun, stop: &StopFlag) -> anyhow::Result<Record> {
     let scene = &run.scene;
     let network = Network::build(scene)?;
     let servers = Servers::start(&network, scene)?;
-    let standing = Standing::start(&network, run)?;
+    let active = ActiveProtection::start(&network, run)?;
     let counters = Counters::open(&network, servers.group.as_ref())?;
     let tap = network.testbed.tap(CROWD)?;
     let download = Download::connect(&network, &scene.beside)?;
 
     let (start, at) = (Instant::now() + LEAD, SystemTime::now() + LEAD);
-    let coming = Coming { network: &network, run, at, stop };
-    let (crowd, second, beside) = (coming.crowd(servers.paths.clone())?, coming.second()?, coming.beside()?);
+    let clients = RunClients { network: &network, run, at, stop };
+    let (crowd, second, beside) =
+        (clients.crowd(servers.paths.clone())?, clients.second()?, clients.beside()?);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let testbed = &network.testbed;
@@ -44,7 +45,7 @@ pub(crate) fn perform(run: &Run, stop: &StopFlag) -> anyhow::Result<Record> {
         let beside = beside.map(|plan| send(scope, testbed, GUESTS, plan));
         let received = download.as_ref().map(|download| download.run(scope));
         let rates = scope.spawn(|| read_rates(&tap, scene.reading_s, start, &over));
-        let protection = scope.spawn(|| standing.act(&network, start, scene.onset_s(), &over));
+        let protection = scope.spawn(|| active.act(&network, start, scene.onset_s(), &over));
         let downloaded = || received.as_ref().map_or(0, |count| count.load(Ordering::Relaxed));
         let seconds = count_seconds(&counters, start, scene.length_s(), downloaded, stop);
         let crowd = finish(crowd);

@@ -2,14 +2,14 @@
 //! limit where the build has one.
 
 use super::perform;
-use crate::experiments::testbed::{Beside, Bottleneck, Protection, Run, Scene, Server};
+use crate::experiments::testbed::{Beside, Bottleneck, Protection, Scene, Server, TestbedRun};
 use flashweir_load::StopFlag;
 use flashweir_testbed::{Testbed, TestbedError, program};
 use flashweir_testkit::skip;
 use flashweir_workload::{ArrivalProcess, RateProfile};
 use std::time::Duration;
 
-fn tiny(protection: Protection) -> Run {
+fn tiny(protection: Protection) -> TestbedRun {
     let second = Duration::from_secs(1);
     let profile = RateProfile::step(40.0, 200.0, second, 2 * second).expect("a valid profile");
     let scene = Scene {
@@ -24,7 +24,7 @@ fn tiny(protection: Protection) -> Run {
         reading_s: 1,
         beside: Beside::Readers { per_s: 20.0 },
     };
-    Run { scene, protection, seed: 1 }
+    TestbedRun { scene, protection, seed: 1 }
 }
 
 /// Runs of a tiny crowd, at most.

@@ -120,9 +120,9 @@ pub(crate) enum Spread {
     SelfSimilar,
 }
 
-/// Arrivals, and the behaviour that their options imply.
+/// Plan of the arrivals: their process, and the behaviour that their options imply.
 #[derive(Debug)]
-pub(crate) struct Coming {
+pub(crate) struct ArrivalPlan {
     pub(crate) arrivals: ArrivalProcess,
     /// The log that is replayed.
     pub(crate) recording: Option<Recording>,
@@ -135,11 +135,11 @@ impl ArrivalArgs {
     ///
     /// # Errors
     /// A file that cannot be read, numbers that make no schedule, an absurd rate.
-    pub(crate) fn coming(
+    pub(crate) fn arrival_plan(
         &self,
         recorded: &RecordedArgs,
         inputs: &mut Inputs,
-    ) -> anyhow::Result<Option<Coming>> {
+    ) -> anyhow::Result<Option<ArrivalPlan>> {
         let arrivals = if let Some(workers) = self.workers {
             self.paced(workers)?
         } else if let Some(path) = &self.replay {
@@ -151,7 +151,7 @@ impl ArrivalArgs {
             return Ok(None);
         };
         let in_closed_loop = self.workers.is_some() && self.timing == Some(Timing::Closed);
-        Ok(Some(Coming { arrivals, recording: None, in_closed_loop }))
+        Ok(Some(ArrivalPlan { arrivals, recording: None, in_closed_loop }))
     }
 
     fn spread(&self, profile: RateProfile) -> anyhow::Result<ArrivalProcess> {

@@ -5,7 +5,7 @@ mod list;
 use super::inputs::{self, Inputs};
 use super::recorded::RecordedArgs;
 use super::values::header;
-use crate::{Paths, Prepared, Target, Template};
+use crate::{LoadTarget, Paths, Prepared, Template};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use flashweir_command::numbers::within;
@@ -69,7 +69,7 @@ impl AskingArgs {
     ///
     /// # Errors
     /// A body that cannot be read, fields that cannot be sent.
-    pub(crate) fn request(&self, target: &Target, inputs: &mut Inputs) -> anyhow::Result<Prepared> {
+    pub(crate) fn request(&self, target: &LoadTarget, inputs: &mut Inputs) -> anyhow::Result<Prepared> {
         let body = match &self.body {
             Some(path) => Bytes::from(inputs.read(path, LOAD_BODY_BYTES).context("--body")?),
             None => Bytes::new(),
@@ -86,7 +86,7 @@ impl AskingArgs {
     /// Files that cannot be read, paths that are none, options that do not go together.
     pub(crate) fn documents(
         &self,
-        target: &Target,
+        target: &LoadTarget,
         replayed: Option<&Recording>,
         recorded: &RecordedArgs,
         seed: u64,

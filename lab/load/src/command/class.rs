@@ -1,11 +1,11 @@
 //! Everything that describes one class of people.
 
-use super::arrivals::{ArrivalArgs, Coming};
+use super::arrivals::{ArrivalArgs, ArrivalPlan};
 use super::asking::AskingArgs;
 use super::inputs::Inputs;
 use super::people::PeopleArgs;
 use super::recorded::RecordedArgs;
-use crate::{ClassPlan, Target};
+use crate::{ClassPlan, LoadTarget};
 use flashweir_workload::ArrivalProcess;
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ impl ClassArgs {
     ///
     /// # Errors
     /// A file that cannot be read, numbers that make no schedule.
-    pub(crate) fn coming(&self, inputs: &mut Inputs) -> anyhow::Result<Option<Coming>> {
-        self.arrivals.coming(&self.recorded, inputs)
+    pub(crate) fn arrival_plan(&self, inputs: &mut Inputs) -> anyhow::Result<Option<ArrivalPlan>> {
+        self.arrivals.arrival_plan(&self.recorded, inputs)
     }
 
     /// Length of the arrivals, if an option gives it.
@@ -59,18 +59,18 @@ impl ClassArgs {
     pub(crate) fn class(
         &self,
         name: &str,
-        target: &Target,
+        target: &LoadTarget,
         seed: u64,
         inputs: &mut Inputs,
     ) -> anyhow::Result<Class> {
-        let coming = self.coming(inputs)?;
-        let recording = coming.as_ref().and_then(|coming| coming.recording.as_ref());
+        let arrival_plan = self.arrival_plan(inputs)?;
+        let recording = arrival_plan.as_ref().and_then(|arrival_plan| arrival_plan.recording.as_ref());
         let (popularity, paths) = self.asking.documents(target, recording, &self.recorded, seed, inputs)?;
         let mut plan = ClassPlan::new(name, self.asking.request(target, inputs)?, paths);
         plan.popularity = popularity;
-        let in_closed_loop = coming.as_ref().is_some_and(|coming| coming.in_closed_loop);
+        let in_closed_loop = arrival_plan.as_ref().is_some_and(|arrival_plan| arrival_plan.in_closed_loop);
         self.people.apply(in_closed_loop, &mut plan)?;
-        Ok(Class { arrivals: coming.map(|coming| coming.arrivals), plan })
+        Ok(Class { arrivals: arrival_plan.map(|arrival_plan| arrival_plan.arrivals), plan })
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) mod tests {
     pub(crate) fn class_and_notes(url: &str, options: &str) -> Result<(Class, Vec<String>), String> {
         let words = ["load"].into_iter().chain(options.split_whitespace());
         let words = Words::try_parse_from(words).map_err(|error| error.to_string())?;
-        let target = Target::parse(url).map_err(|error| error.to_string())?;
+        let target = LoadTarget::parse(url).map_err(|error| error.to_string())?;
         let mut inputs = Inputs::default();
         let class =
             words.class.class("all", &target, 1, &mut inputs).map_err(|error| format!("{error:#}"))?;

@@ -6,7 +6,7 @@ mod table;
 use super::class::Class;
 use super::csv;
 use super::inputs::{self, Inputs};
-use crate::Target;
+use crate::LoadTarget;
 use anyhow::{Context, bail, ensure};
 use flashweir_config::location::line_at;
 use flashweir_core::limits::{LOAD_CLASSES, LOAD_CLASSES_FILE_BYTES};
@@ -33,7 +33,7 @@ pub(crate) struct Described {
 /// A file that cannot be read; the first thing in it that is wrong, with the line, the class and the key.
 pub(crate) fn read(
     path: &Path,
-    target: &Target,
+    target: &LoadTarget,
     seed: u64,
     usual_duration: Option<Duration>,
     inputs: &mut Inputs,
@@ -109,7 +109,7 @@ mod tests {
     fn described(text: &str) -> Result<Vec<Described>, String> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let target = Target::parse("http://127.0.0.1:8080/").unwrap();
+        let target = LoadTarget::parse("http://127.0.0.1:8080/").unwrap();
         let usual = Some(Duration::from_secs(7));
         let read = read(file.path(), &target, 1, usual, &mut Inputs::default());
         read.map_err(|error| format!("{error:#}").replace(&file.path().display().to_string(), "FILE"))

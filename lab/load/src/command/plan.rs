@@ -4,7 +4,7 @@ use super::RunArgs;
 use super::class::Class;
 use super::classes::{self, Described};
 use super::inputs::Inputs;
-use crate::{CrowdWindow, LoadPlan, Target};
+use crate::{CrowdWindow, LoadPlan, LoadTarget};
 use anyhow::{Context, bail, ensure};
 use flashweir_workload::{ArrivalProcess, Part, Schedule, Share, Stream};
 use std::path::Path;
@@ -18,7 +18,7 @@ const ONLY_CLASS: &str = "all";
 /// Options that make no run, with the one thing that is wrong.
 pub(super) fn plan(options: &RunArgs, inputs: &mut Inputs) -> anyhow::Result<LoadPlan> {
     let url = options.url.as_deref().context("the URL is missing")?;
-    let target = Target::parse(url)?;
+    let target = LoadTarget::parse(url)?;
     let (schedule, classes) = match &options.classes {
         Some(file) => several(options, file, &target, inputs)?,
         None => one(options, &target, inputs)?,
@@ -57,7 +57,11 @@ pub(super) fn announcement(plan: &LoadPlan) -> String {
     format!("{about}{} people in {length:.digits$} s, seed {seed}{part}", with_commas(people))
 }
 
-fn one(options: &RunArgs, target: &Target, inputs: &mut Inputs) -> anyhow::Result<(Schedule, Vec<Class>)> {
+fn one(
+    options: &RunArgs,
+    target: &LoadTarget,
+    inputs: &mut Inputs,
+) -> anyhow::Result<(Schedule, Vec<Class>)> {
     let class = options.class.class(ONLY_CLASS, target, options.seed, inputs)?;
     let arrivals = class.arrivals.clone().context(
         "nothing says when people come: expected one of --rate, --profile, --crowd, --replay, --workers, or --classes",
@@ -69,7 +73,7 @@ fn one(options: &RunArgs, target: &Target, inputs: &mut Inputs) -> anyhow::Resul
 fn several(
     options: &RunArgs,
     file: &Path,
-    target: &Target,
+    target: &LoadTarget,
     inputs: &mut Inputs,
 ) -> anyhow::Result<(Schedule, Vec<Class>)> {
     let described = classes::read(file, target, options.seed, options.class.duration(), inputs)?;
@@ -78,10 +82,13 @@ fn several(
         |(class, Described { weight, .. }): (u16, &Described)| weight.map(|weight| Share { class, weight });
     let shares: Vec<_> = numbered().filter_map(share).collect();
     let mut streams = Vec::new();
-    match (options.class.coming(inputs)?, shares.is_empty()) {
-        (Some(coming), false) => {
-            ensure!(!coming.in_closed_loop, "--timing closed: give a class of the file workers of its own");
-            streams.push(Stream { arrivals: coming.arrivals, classes: shares });
+    match (options.class.arrival_plan(inputs)?, shares.is_empty()) {
+        (Some(arrival_plan), false) => {
+            ensure!(
+                !arrival_plan.in_closed_loop,
+                "--timing closed: give a class of the file workers of its own"
+            );
+            streams.push(Stream { arrivals: arrival_plan.arrivals, classes: shares });
         }
         (None, true) => {}
         (Some(_), true) => bail!("the options say when people come, but no class of the file has a weight"),

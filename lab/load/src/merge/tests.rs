@@ -1,6 +1,6 @@
 use super::*;
 use crate::ConnectionCounts;
-use crate::counts::{ErrorKind, Outcome};
+use crate::counts::{ErrorKind, TryOutcome};
 use crate::ledger::{Cell, End, Ledger};
 use crate::recovery::CrowdWindow;
 use flashweir_core::{Reason, Rng};
@@ -22,12 +22,12 @@ fn books(tries: u64, seconds: u64, shards: usize) -> Vec<BTreeMap<String, Book>>
         ledger.offer(cell, n % 7 != 0, lag);
         ledger.sent(cell);
         let outcome = match n % 11 {
-            0 => Outcome::Refused { status: 503, reason: Some(Reason::FlashCrowd) },
-            1 => Outcome::Refused { status: 429, reason: None },
-            2 => Outcome::TimedOut,
-            3 => Outcome::Abandoned,
-            4 => Outcome::Failed(ErrorKind::Closed),
-            _ => Outcome::Completed { good: latency < Duration::from_millis(2_900) },
+            0 => TryOutcome::Refused { status: 503, reason: Some(Reason::FlashCrowd) },
+            1 => TryOutcome::Refused { status: 429, reason: None },
+            2 => TryOutcome::TimedOut,
+            3 => TryOutcome::Abandoned,
+            4 => TryOutcome::Failed(ErrorKind::Closed),
+            _ => TryOutcome::Completed { good: latency < Duration::from_millis(2_900) },
         };
         let (ttfb, served_after) = (Some(latency / 2), latency * 2);
         ledger.settle(cell, &End { outcome, latency, ttfb, served_after, body_bytes: n });

@@ -4,7 +4,7 @@ use super::counts::{ConnectionCounts, LiveCounts, count};
 use super::stream::Stream;
 use super::tls::{self, ALPN_HTTP2};
 use super::{Protocol, TransportOptions};
-use crate::{ErrorKind, LoadError, Target};
+use crate::{ErrorKind, LoadError, LoadTarget};
 use flashweir_kernel::{choose_port_late, tcp_info};
 use rustls::pki_types::ServerName;
 use socket2::{Domain, Socket, Type};
@@ -26,7 +26,7 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    pub(super) fn new(target: &Target, options: &TransportOptions) -> Result<Self, LoadError> {
+    pub(super) fn new(target: &LoadTarget, options: &TransportOptions) -> Result<Self, LoadError> {
         let tls = if target.tls {
             let name = ServerName::try_from(target.server_name.clone()).map_err(|error| {
                 LoadError::Plan(format!("no certificate can name \"{}\": {error}", target.server_name))

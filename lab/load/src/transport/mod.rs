@@ -27,7 +27,7 @@ pub(crate) use reach::reachable;
 pub use request::Prepared;
 pub use tls::TlsOptions;
 
-use crate::{ErrorKind, LoadError, Target};
+use crate::{ErrorKind, LoadError, LoadTarget};
 use dial::Dialler;
 use http1::Http1;
 use http2::Http2;
@@ -75,7 +75,7 @@ impl Transport {
     ///
     /// # Errors
     /// [`LoadError::Plan`]: certificates that cannot be read.
-    pub(crate) fn new(target: &Target, options: &TransportOptions) -> Result<Self, LoadError> {
+    pub(crate) fn new(target: &LoadTarget, options: &TransportOptions) -> Result<Self, LoadError> {
         let most = options.connections_most;
         let spoken = match options.protocol {
             Protocol::Http1New => Spoken::Http1(Http1::new(false, most)),

@@ -2,7 +2,7 @@
 //! rather than after the run.
 
 use super::dial::bind_to;
-use crate::{LoadError, Target};
+use crate::{LoadError, LoadTarget};
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +22,7 @@ const REACHABLE_WITHIN: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// [`LoadError::Unreachable`].
-pub(crate) fn reachable(target: &Target, source: Option<IpAddr>) -> Result<Vec<SocketAddr>, LoadError> {
+pub(crate) fn reachable(target: &LoadTarget, source: Option<IpAddr>) -> Result<Vec<SocketAddr>, LoadError> {
     let addresses = &target.addresses;
     // At most LOAD_TARGET_ADDRESSES threads.
     let attempts: Vec<io::Result<()>> = thread::scope(|scope| {
@@ -69,9 +69,9 @@ mod tests {
             SocketAddr::new([127, 0, 0, 2].into(), open.port()),
             SocketAddr::new([127, 0, 0, 3].into(), open.port()),
         );
-        let target = Target::parse(&format!("http://{open}/")).unwrap();
+        let target = LoadTarget::parse(&format!("http://{open}/")).unwrap();
         let reached = |addresses: &[SocketAddr]| {
-            reachable(&Target { addresses: addresses.to_vec(), ..target.clone() }, None)
+            reachable(&LoadTarget { addresses: addresses.to_vec(), ..target.clone() }, None)
         };
         assert_eq!(reached(&[closed, open, closed_too]).unwrap(), [open]);
         let unreachable = reached(&[closed, closed_too]).unwrap_err();

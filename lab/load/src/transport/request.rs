@@ -1,6 +1,6 @@
 //! The requests of one class, prepared once before the run.
 
-use crate::{LoadError, Target};
+use crate::{LoadError, LoadTarget};
 use bytes::Bytes;
 use flashweir_core::limits::LOAD_HEAD_BYTES;
 use http::uri::{Authority, PathAndQuery, Scheme};
@@ -39,7 +39,7 @@ impl Prepared {
     /// [`LoadError::Plan`]: `CONNECT`, which no load test means; a field that would contradict the body; more
     /// than one `Host`, or one that is none; fields longer than any server reads.
     pub fn new(
-        target: &Target,
+        target: &LoadTarget,
         method: Method,
         fields: &[(HeaderName, HeaderValue)],
         body: Bytes,
@@ -119,7 +119,7 @@ impl Prepared {
     }
 }
 
-fn default_fields(target: &Target) -> Result<HeaderMap, LoadError> {
+fn default_fields(target: &LoadTarget) -> Result<HeaderMap, LoadError> {
     let host = HeaderValue::from_str(&target.host)
         .map_err(|error| LoadError::Plan(format!("host \"{}\": {error}", target.host)))?;
     let mut fields = HeaderMap::new();
@@ -173,8 +173,8 @@ const ONLY_HTTP1: [HeaderName; 6] = [
 mod tests {
     use super::*;
 
-    fn target() -> Target {
-        Target::parse("http://127.0.0.1:8080/").unwrap()
+    fn target() -> LoadTarget {
+        LoadTarget::parse("http://127.0.0.1:8080/").unwrap()
     }
 
     fn prepare(method: Method, fields: &[(HeaderName, &'static str)], body: &'static str) -> Prepared {

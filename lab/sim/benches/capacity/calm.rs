@@ -8,7 +8,7 @@ use crate::threads;
 use flashweir_admission::flash_crowd::Cause;
 use flashweir_admission::pipeline::{LoadCause, Situation, StageName, VerdictKeeper};
 use flashweir_core::{Duration, Instant};
-use flashweir_sim::request::{Counts, Outcome};
+use flashweir_sim::request::{Counts, RunOutcome};
 
 /// Runs the rows that have all words in their names, or all, each class with its own URL and all on one, and
 /// prints a Markdown table.
@@ -62,7 +62,7 @@ pub(crate) fn rows(words: &[&str]) -> Vec<&'static Row> {
     rows
 }
 
-fn counts(run: &Outcome, classes: std::ops::Range<usize>) -> Counts {
+fn counts(run: &RunOutcome, classes: std::ops::Range<usize>) -> Counts {
     let mut counts = Counts::default();
     run.classes[classes].iter().for_each(|class| counts.add(&class.totals));
     counts
@@ -70,7 +70,7 @@ fn counts(run: &Outcome, classes: std::ops::Range<usize>) -> Counts {
 
 /// The verdict that was in force longest, of those other than calm where requests were refused for a second
 /// in all.
-fn cause(run: &Outcome) -> LoadCause {
+fn cause(run: &RunOutcome) -> LoadCause {
     let mut keeper = VerdictKeeper::default();
     let mut bins_of = [0; LoadCause::ALL.len()];
     let bins = run.classes.iter().map(|class| class.bins.len()).max().unwrap_or(0);

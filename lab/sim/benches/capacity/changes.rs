@@ -6,7 +6,7 @@
 use crate::cell::{Cell, Change, Spread, at};
 use crate::threads;
 use flashweir_core::Instant;
-use flashweir_sim::request::{Counts, Outcome};
+use flashweir_sim::request::{Counts, RunOutcome};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -92,7 +92,7 @@ fn find(cell: &Cell, seed: u64, (during, rate_rps): &(Range<Instant>, f64)) -> O
 }
 
 /// To the limit that is enough for three times the servers, seconds; none where it never is.
-fn limit_found_s(cell: &Cell, outcome: &Outcome, during: &Range<Instant>) -> Option<f64> {
+fn limit_found_s(cell: &Cell, outcome: &RunOutcome, during: &Range<Instant>) -> Option<f64> {
     let is_enough = |limit: u32| f64::from(limit) >= 0.9 * 3.0 * f64::from(cell.cores);
     let before = outcome.limits.iter().rev().find(|taken| taken.at < during.start)?;
     let after = outcome.limits.iter().filter(|taken| during.contains(&taken.at));
@@ -105,7 +105,7 @@ fn limit_found_s(cell: &Cell, outcome: &Outcome, during: &Range<Instant>) -> Opt
 
 /// To the first request after which those who are answered are in time as often as behind the best fixed
 /// limit, seconds; none where that is never.
-fn in_time_again_s(ours: &Outcome, known: &Outcome, during: &Range<Instant>) -> Option<f64> {
+fn in_time_again_s(ours: &RunOutcome, known: &RunOutcome, during: &Range<Instant>) -> Option<f64> {
     let bin_s = ours.bin.as_secs_f64();
     let bin = |at: Instant| (at.saturating_since(Instant::ZERO).as_secs_f64() / bin_s).round() as usize;
     let (start, end) = (bin(during.start), bin(during.end));

@@ -30,7 +30,7 @@ mod variants;
 
 use cell::Cell;
 use flashweir_admission::sentry::Learning;
-use flashweir_sim::request::Outcome;
+use flashweir_sim::request::RunOutcome;
 use matrix::Words;
 use mixture::{Mixture, Names};
 use score::Score;
@@ -153,7 +153,7 @@ fn print_summary(scored: &[(Cell, Score)]) {
     }
 }
 
-fn trace(cell: &impl Display, outcome: &Outcome) {
+fn trace(cell: &impl Display, outcome: &RunOutcome) {
     println!("{cell}");
     for taken in &outcome.limits {
         let (plan, why) = (&taken.plan, &taken.plan.explanation);

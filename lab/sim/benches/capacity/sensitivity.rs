@@ -5,7 +5,7 @@ use crate::cell::Cell;
 use crate::score::Score;
 use crate::threads;
 use crate::variants::Variant;
-use flashweir_sim::request::Outcome;
+use flashweir_sim::request::RunOutcome;
 
 /// Runs all of them and prints the table.
 pub(crate) fn print(cells: &[Cell], seeds: &[u64], variants: &[Variant]) {
@@ -28,7 +28,7 @@ pub(crate) fn print(cells: &[Cell], seeds: &[u64], variants: &[Variant]) {
 fn scores(cell: &Cell, seeds: &[u64], variants: &[Variant]) -> Vec<Score> {
     let known = cell.known(seeds);
     let of_one = |(_, learning): &Variant| {
-        let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with(*seed, *learning)).collect();
+        let runs: Vec<RunOutcome> = seeds.iter().map(|seed| cell.run_with(*seed, *learning)).collect();
         Score::compare(cell, &runs, &known)
     };
     variants.iter().map(of_one).collect()

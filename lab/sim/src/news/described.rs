@@ -26,7 +26,7 @@ pub(super) fn described(scenario: &Scenario) -> Result<request::Scenario, Scenar
     Ok(request::Scenario {
         seed: scenario.seed,
         network: NetworkModel::Packets(Box::new(network(scenario))),
-        bin: super::Outcome::BIN,
+        bin: super::NewsOutcome::BIN,
         ..request::Scenario::new(Schedule::one(arrivals, scenario.seed), crowd, server)
     })
 }

@@ -28,6 +28,6 @@ mod run;
 mod scenario;
 
 pub use crate::request::RunError as NewsError;
-pub use outcome::{Bin, Outcome, People};
+pub use outcome::{Bin, NewsOutcome, People};
 pub use run::run;
 pub use scenario::{BulkTransfer, Links, Scenario, Server};

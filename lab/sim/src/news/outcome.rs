@@ -1,18 +1,18 @@
-//! Results of a run.
+//! Outcome of a run with NEWS at the router.
 
 use crate::router::{GateCounts, Tick};
 use flashweir_admission::flash_crowd::Mode;
 use flashweir_core::{Duration, Instant};
 use std::ops::Range;
 
-/// Results of a run.
+/// Outcome of a run with NEWS at the router.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct NewsOutcome {
     /// Requests by their end, over the whole run.
     pub people: People,
     /// Counts of the router's gate, over the whole run.
     pub gate: GateCounts,
-    /// Bin after bin, each of [`Outcome::BIN`].
+    /// Bin after bin, each of [`NewsOutcome::BIN`].
     pub bins: Vec<Bin>,
     /// Measurements and decisions of the router, interval after interval.
     pub ticks: Vec<Tick>,
@@ -58,7 +58,7 @@ pub struct Bin {
     pub bulk_bytes: u64,
 }
 
-impl Outcome {
+impl NewsOutcome {
     /// Width of the bins.
     pub const BIN: Duration = Duration::from_secs(10);
 

@@ -2,7 +2,7 @@
 
 use super::described::{BOTTLENECK, described};
 use super::outcome::{Bin, People};
-use super::{NewsError, Outcome, Scenario};
+use super::{NewsError, NewsOutcome, Scenario};
 use crate::request::{self, PacketOutcome, Simulation};
 use flashweir_core::{Duration, Instant};
 
@@ -17,16 +17,16 @@ use flashweir_core::{Duration, Instant};
 ///
 /// # Panics
 /// If people or packets are not conserved: an invariant of the simulator, not a result.
-pub fn run(scenario: &Scenario) -> Result<Outcome, NewsError> {
+pub fn run(scenario: &Scenario) -> Result<NewsOutcome, NewsError> {
     let request = described(scenario)?;
     let mut simulation = Simulation::new(&request)?;
     // Events at the very end belong to the run.
     simulation.run_until(Instant::from_duration(scenario.length() + Duration::from_nanos(1)))?;
-    let bins = scenario.length().as_nanos() / Outcome::BIN.as_nanos();
+    let bins = scenario.length().as_nanos() / NewsOutcome::BIN.as_nanos();
     Ok(outcome(simulation.finish(), usize::try_from(bins).unwrap_or(usize::MAX)))
 }
 
-fn outcome(of: request::Outcome, bins: usize) -> Outcome {
+fn outcome(of: request::RunOutcome, bins: usize) -> NewsOutcome {
     // Holds because the crowd goes over packets, by a router.
     let packets = of.packets.as_ref().expect("a run over packets has an outcome of them");
     let router = packets.router.clone().expect("a run with a router has an outcome of it");
@@ -42,7 +42,7 @@ fn outcome(of: request::Outcome, bins: usize) -> Outcome {
         in_flight: totals.in_flight(),
     };
     assert!(people.is_conserved(), "people are not conserved: {people:?}");
-    Outcome {
+    NewsOutcome {
         people,
         gate: router.totals,
         bins: (0..bins).map(|index| bin(&of, packets, index)).collect(),
@@ -52,7 +52,7 @@ fn outcome(of: request::Outcome, bins: usize) -> Outcome {
     }
 }
 
-fn bin(of: &request::Outcome, packets: &PacketOutcome, index: usize) -> Bin {
+fn bin(of: &request::RunOutcome, packets: &PacketOutcome, index: usize) -> Bin {
     let responses = &packets.wires[BOTTLENECK].back[index];
     Bin {
         unique_offered: of.classes[0].bins[index].unique_offered,

@@ -40,6 +40,6 @@ mod traffic;
 mod world;
 
 pub use autoscaler::AutoscalerSettings;
-pub use outcome::{ApplicationOutcome, Bin, Order, Outcome};
+pub use outcome::{ApplicationOutcome, Bin, Order, PoolOutcome};
 pub use scenario::{ApplicationModel, ClassLoad, PoolError, Scaler, Scenario, SentryModel, StartUp};
 pub use world::run;

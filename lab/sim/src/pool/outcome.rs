@@ -1,12 +1,12 @@
-//! Results of a run.
+//! Outcome of a run with a pool of servers.
 
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{Plan, Rule};
 use std::ops::Range;
 
-/// A run.
+/// Outcome of a run with a pool of servers.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct PoolOutcome {
     /// In the order of the scenario.
     pub applications: Vec<ApplicationOutcome>,
     /// Width of the bins.

@@ -3,7 +3,7 @@
 use super::autoscaler::Autoscaler;
 use super::fleet::Fleet;
 use super::oracle::orders;
-use super::outcome::{ApplicationOutcome, Bin, Order, Outcome};
+use super::outcome::{ApplicationOutcome, Bin, Order, PoolOutcome};
 use super::scenario::{PoolError, Scaler, Scenario};
 use super::traffic::{TickCounts, Traffic};
 use flashweir_admission::PlannerDriver;
@@ -16,7 +16,7 @@ use flashweir_provisioning::{
 ///
 /// # Errors
 /// [`PoolError`] of a scenario that makes no run.
-pub fn run(scenario: &Scenario) -> Result<Outcome, PoolError> {
+pub fn run(scenario: &Scenario) -> Result<PoolOutcome, PoolError> {
     scenario.check()?;
     let mut world = World::new(scenario)?;
     let ticks = scenario.ends_at().as_nanos().div_ceil(scenario.tick.as_nanos() as u64);
@@ -211,13 +211,17 @@ impl<'a> World<'a> {
         }
     }
 
-    fn outcome(self) -> Outcome {
+    fn outcome(self) -> PoolOutcome {
         let applications = self.applications.into_iter().map(|application| ApplicationOutcome {
             server_hours: application.fleet.server_s / 3_600.0,
             reversals: application.fleet.reversals,
             ..application.outcome
         });
-        Outcome { applications: applications.collect(), bin: self.scenario.bin, last_plan: self.last_plan }
+        PoolOutcome {
+            applications: applications.collect(),
+            bin: self.scenario.bin,
+            last_plan: self.last_plan,
+        }
     }
 }
 

@@ -18,6 +18,6 @@ mod station;
 mod world;
 
 pub use closed_loop::{ClosedLoop, closed_loop};
-pub use outcome::{CopiesMade, Outcome};
+pub use outcome::{CopiesMade, ReplicasOutcome};
 pub use scenario::{Front, Phase, PlacementRule, Scenario, Silence, StationModel};
 pub use world::{RunError, run};

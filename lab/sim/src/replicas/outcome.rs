@@ -1,4 +1,4 @@
-//! Results of a run.
+//! Outcome of a run with replicas.
 
 use flashweir_core::Duration;
 use flashweir_core::measure::Histogram;
@@ -16,9 +16,9 @@ pub struct CopiesMade {
     pub target: ServerIndex,
 }
 
-/// Results of a run.
+/// Outcome of a run with replicas.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ReplicasOutcome {
     /// Width of a bin.
     pub bin: Duration,
     /// Requests that reached each server, by bin.
@@ -47,7 +47,7 @@ pub struct Outcome {
     pub event_hash: u64,
 }
 
-impl Outcome {
+impl ReplicasOutcome {
     /// Each server's requests per second in these seconds (whole bins).
     #[must_use]
     pub fn loads_rps(&self, seconds: &Range<f64>) -> Vec<f64> {

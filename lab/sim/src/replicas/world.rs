@@ -1,6 +1,6 @@
 //! The run: events in their order, and what each of them does.
 
-use super::outcome::{CopiesMade, Outcome};
+use super::outcome::{CopiesMade, ReplicasOutcome};
 use super::scenario::{PlacementRule, Scenario};
 use super::station::{Job, Start, Station};
 use crate::engine::{EventHash, Queue, QueueError, check_world};
@@ -89,14 +89,14 @@ struct World<'a> {
     /// Distributors, and redirectors as stations; empty without a front.
     distributors: Vec<Station>,
     redirector_stations: Vec<Station>,
-    outcome: Outcome,
+    outcome: ReplicasOutcome,
 }
 
 /// Runs a scenario: a function of the scenario alone.
 ///
 /// # Errors
 /// [`RunError`] for settings out of range, or more events than the queue holds.
-pub fn run(scenario: &Scenario) -> Result<Outcome, RunError> {
+pub fn run(scenario: &Scenario) -> Result<ReplicasOutcome, RunError> {
     let mut world = World::new(scenario)?;
     let end = scenario.phases.iter().map(|phase| phase.arrivals.length()).sum();
     let end = Instant::from_duration(end);
@@ -151,7 +151,7 @@ impl<'a> World<'a> {
             redirector_stations: (0..count(scenario.redirectors))
                 .filter_map(|it| station(6_000 + it))
                 .collect(),
-            outcome: Outcome {
+            outcome: ReplicasOutcome {
                 bin: scenario.bin,
                 arrivals: vec![Vec::new(); usize::from(scenario.servers)],
                 placements: Vec::new(),
@@ -446,7 +446,7 @@ impl<'a> World<'a> {
     }
 
     fn check_conservation(&self) -> Result<(), String> {
-        let Outcome { offered, completed, failed, .. } = self.outcome;
+        let ReplicasOutcome { offered, completed, failed, .. } = self.outcome;
         let under_way = self.under_way();
         let is_conserved = offered == completed + failed + under_way;
         let problem = || format!("{offered} offered, {completed} + {failed} ended, {under_way} under way");

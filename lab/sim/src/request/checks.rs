@@ -2,7 +2,7 @@
 
 use super::books::Counts;
 use super::clients::Doing;
-use super::world::{Place, World};
+use super::world::{TryState, World};
 use crate::engine::Check;
 
 /// Cheap ones, for after every step.
@@ -72,11 +72,11 @@ fn everybody_asking_is_known(world: &World<'_>) -> Result<(), String> {
 fn tries_are_where(world: &World<'_>) -> Result<(), String> {
     let (mut served, mut deserted, mut held) = (0, 0, 0);
     for attempt in world.tries.iter() {
-        match attempt.place {
-            Place::AtServer(_) => served += 1,
-            Place::Deserted => deserted += 1,
-            Place::Held(_) => held += 1,
-            Place::ToGate | Place::ToClient(_) | Place::Dropped | Place::Answered(_) => {}
+        match attempt.state {
+            TryState::AtServer(_) => served += 1,
+            TryState::Deserted => deserted += 1,
+            TryState::Held(_) => held += 1,
+            TryState::ToGate | TryState::ToClient(_) | TryState::Dropped | TryState::Answered(_) => {}
         }
     }
     let (in_flight, present) = (world.gate.counts().in_flight(), world.server.present() as u64);
@@ -95,5 +95,5 @@ fn tries_are_where(world: &World<'_>) -> Result<(), String> {
 /// Every try but those whose client is known to have gone has its connection.
 fn packets_add_up(world: &World<'_>) -> Result<(), String> {
     let Some((_, packets)) = &world.packets else { return Ok(()) };
-    packets.check(world.tries.iter().filter(|attempt| attempt.place != Place::Deserted).count())
+    packets.check(world.tries.iter().filter(|attempt| attempt.state != TryState::Deserted).count())
 }

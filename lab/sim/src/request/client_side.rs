@@ -6,7 +6,7 @@ use super::event::{Event, Happened};
 use super::gate::Acknowledged;
 use super::signs::ASSET_AFTER;
 use super::slab::Id;
-use super::world::{Answer, Place, RunError, Try, World};
+use super::world::{Answer, RunError, Try, TryState, World};
 use flashweir_core::{Duration, Instant};
 use flashweir_workload::people::Failure;
 
@@ -80,7 +80,7 @@ impl World<'_> {
             sent: now,
             is_cold: false,
             flow: None,
-            place: Place::ToGate,
+            state: TryState::ToGate,
             permit: None,
             delivery: None,
         };
@@ -104,7 +104,7 @@ impl World<'_> {
 
     /// An answer reaches its visitor, if the visitor is still there.
     pub(super) fn answer(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
-        let Some(Try { visitor, asked, sent, place: Place::ToClient(answer), delivery, .. }) =
+        let Some(Try { visitor, asked, sent, state: TryState::ToClient(answer), delivery, .. }) =
             self.tries.remove(attempt)
         else {
             return Ok(());

@@ -55,7 +55,7 @@ pub use fault::{Fault, FaultKind};
 pub use gate::{
     FlashCrowdPolicy, GateCounts, LimitTaken, PipelinePolicy, PlanTaken, Policy, SentryPolicy, ShedReason,
 };
-pub use outcome::{ClassOutcome, MeanLevel, Outcome};
+pub use outcome::{ClassOutcome, MeanLevel, RunOutcome};
 pub use packets::{
     ClassPath, ClientGroup, ConnectionBin, DatagramBin, DatagramOutcome, DatagramSource, LinkBin,
     NetworkModel, PacketNetwork, PacketOutcome, RouterOutcome, RouterPlace, Transfer, TransferOutcome, Wire,

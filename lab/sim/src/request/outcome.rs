@@ -12,9 +12,9 @@ use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant};
 use std::ops::Range;
 
-/// Outcome of a run.
+/// Outcome of a run of requests: counts, levels, plans and times.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The classes, in the order of the scenario.
     pub classes: Vec<ClassOutcome>,
     /// Counts of the gate.
@@ -77,7 +77,7 @@ pub struct MeanLevel {
     pub served_rps: f64,
 }
 
-impl Outcome {
+impl RunOutcome {
     pub(super) fn new(mut world: World<'_>) -> Self {
         let (ended_at, events) = (world.now(), world.events());
         if let Some((_, packets)) = &world.packets {

@@ -4,7 +4,7 @@ use super::event::{Event, Happened};
 use super::gate::Acknowledged;
 use super::packets::rate_bytes_per_s;
 use super::slab::Id;
-use super::world::{Answer, Place, RunError, Try, World};
+use super::world::{Answer, RunError, Try, TryState, World};
 use crate::network::{FlowEnd, FlowRecord, Happening};
 use flashweir_core::Instant;
 
@@ -90,8 +90,8 @@ impl World<'_> {
     /// A client has a whole answer of any kind.
     fn delivered(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         let Some(delivered) = self.tries.get_mut(attempt) else { return Ok(()) };
-        let Place::ToClient(answer) = delivered.place else { return Ok(()) };
-        delivered.place = Place::Answered(answer);
+        let TryState::ToClient(answer) = delivered.state else { return Ok(()) };
+        delivered.state = TryState::Answered(answer);
         let visitor = delivered.visitor;
         if !self.visitors.contains(visitor) {
             return Ok(());
@@ -114,7 +114,7 @@ impl World<'_> {
         let (Some(closed), Some((described, _))) = (self.tries.get_mut(attempt), &self.packets) else {
             return Ok(());
         };
-        if let (Place::Answered(Answer::Whole), Some(acknowledged)) = (closed.place, record.acknowledged) {
+        if let (TryState::Answered(Answer::Whole), Some(acknowledged)) = (closed.state, record.acknowledged) {
             let (asked, sent) = (closed.asked, closed.sent);
             let delivery = closed.delivery.take();
             self.gate.deliver(&asked, delivery, true);
@@ -135,10 +135,10 @@ impl World<'_> {
 
     /// Takes a try out with its connection, and out of the server, if it is there and the server notices.
     fn connection_is_over(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
-        match self.tries.get(attempt).map(|attempt| attempt.place) {
-            Some(Place::Held(_) | Place::AtServer(_)) => self.depart(now, attempt),
-            Some(Place::Deserted) | None => Ok(()),
-            Some(Place::ToGate | Place::ToClient(_) | Place::Dropped | Place::Answered(_)) => {
+        match self.tries.get(attempt).map(|attempt| attempt.state) {
+            Some(TryState::Held(_) | TryState::AtServer(_)) => self.depart(now, attempt),
+            Some(TryState::Deserted) | None => Ok(()),
+            Some(TryState::ToGate | TryState::ToClient(_) | TryState::Dropped | TryState::Answered(_)) => {
                 if let Some(Try { asked, delivery, .. }) = self.tries.remove(attempt) {
                     self.gate.deliver(&asked, delivery, false);
                 }

@@ -1,7 +1,7 @@
 //! Everything that defines a run at request level.
 
 use super::{Fault, NetworkModel, Policy, ServerModel, SignModel, Work};
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_core::limits::{SIM_FAULTS, SIM_SERIES_BINS};
 use flashweir_core::{Duration, Instant};
 use flashweir_workload::Schedule;
@@ -43,7 +43,7 @@ pub struct ClassModel {
     /// Index of their class in the sentry's policy.
     pub policy_class: u8,
     /// Priority of its requests under a ceiling; exempt ones are none of the sentry's.
-    pub standing: Standing,
+    pub ceiling_priority: CeilingPriority,
     /// True if they all are one client, with a connection for each: a machine, or one address of many.
     pub is_one_client: bool,
     /// Signs of clients in its requests; none: fairness among clients does not judge them.
@@ -99,7 +99,7 @@ impl ClassModel {
             name: name.into(),
             host: 0,
             policy_class: 0,
-            standing: Standing::LAST,
+            ceiling_priority: CeilingPriority::LAST,
             is_one_client: false,
             signs: None,
             popularity: Popularity::InOrder { count: NonZeroU32::MIN },

@@ -5,8 +5,8 @@ use super::event::{Event, Happened};
 use super::gate::{Decided, Refusal, ReleasedTry};
 use super::server::Offered;
 use super::slab::Id;
-use super::world::{Answer, Place, RunError, World};
-use flashweir_admission::pipeline::{FailureSource, OriginReport, Outcome, Permit, Ticket};
+use super::world::{Answer, RunError, TryState, World};
+use flashweir_admission::pipeline::{FailureSource, OriginReport, Permit, RequestOutcome, Ticket};
 use flashweir_core::Instant;
 
 impl World<'_> {
@@ -52,14 +52,14 @@ impl World<'_> {
     fn hold(&mut self, now: Instant, attempt: Id, ticket: Ticket) {
         self.happened(now, Happened::Held, attempt.number());
         if let Some(held) = self.tries.get_mut(attempt) {
-            held.place = Place::Held(ticket);
+            held.state = TryState::Held(ticket);
             self.starvation.held(held.asked.class);
         }
     }
 
     fn refuse(&mut self, now: Instant, attempt: Id, refusal: Refusal) -> Result<(), RunError> {
         let Some(refused) = self.tries.get(attempt) else { return Ok(()) };
-        let was_held = matches!(refused.place, Place::Held(_));
+        let was_held = matches!(refused.state, TryState::Held(_));
         self.starvation.decided(refused.asked.class, was_held, false);
         self.books.shed(refused.cell, refusal.reason);
         if let Some(calm) = &mut self.calm {
@@ -74,14 +74,14 @@ impl World<'_> {
         let Some(admitted) = self.tries.get_mut(attempt) else { return Ok(()) };
         admitted.permit = Some(permit);
         admitted.sent = now;
-        let was_held = matches!(admitted.place, Place::Held(_));
+        let was_held = matches!(admitted.state, TryState::Held(_));
         let (asked, cell, (person, request)) =
             (admitted.asked, admitted.cell, (admitted.person, admitted.request));
         self.starvation.decided(asked.class, was_held, true);
         self.books.admit(cell);
         self.happened(now, Happened::Admitted, attempt.number());
         if self.server.is_down() {
-            self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
+            self.finish(now, attempt, RequestOutcome::Failed(FailureSource::Origin));
             return self.send_answer(now, attempt, Answer::Broken);
         }
         let class = usize::from(asked.class);
@@ -96,35 +96,35 @@ impl World<'_> {
         match self.server.offer_after(now, attempt, wait, work) {
             Offered::Accepted(turn) => {
                 if let Some(accepted) = self.tries.get_mut(attempt) {
-                    accepted.place = Place::AtServer(turn);
+                    accepted.state = TryState::AtServer(turn);
                     accepted.is_cold = cold.is_some();
                 }
                 self.arm_server()
             }
             Offered::Refused(at) => {
                 self.books.refuse_at_server(cell);
-                self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
+                self.finish(now, attempt, RequestOutcome::Failed(FailureSource::Origin));
                 self.send_answer(at, attempt, Answer::ServerBusy)
             }
             Offered::Dropped => {
-                self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
+                self.finish(now, attempt, RequestOutcome::Failed(FailureSource::Origin));
                 self.say_nothing(attempt);
                 Ok(())
             }
             Offered::Reset => {
-                self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
+                self.finish(now, attempt, RequestOutcome::Failed(FailureSource::Origin));
                 self.send_answer(now, attempt, Answer::Broken)
             }
         }
     }
 
     /// The gate hears how an admitted try ended.
-    fn finish(&mut self, now: Instant, attempt: Id, outcome: Outcome) {
+    fn finish(&mut self, now: Instant, attempt: Id, outcome: RequestOutcome) {
         let Some(ended) = self.tries.get_mut(attempt) else { return };
         let asked = ended.asked;
         if let Some(permit) = ended.permit.take() {
             if let Some(calm) = &mut self.calm {
-                let is_completed = matches!(outcome, Outcome::Completed(_));
+                let is_completed = matches!(outcome, RequestOutcome::Completed(_));
                 calm.ended((asked.class, ended.is_cold), ended.sent, now, is_completed);
             }
             ended.delivery = self.gate.finish(now, &asked, permit, outcome);
@@ -134,21 +134,21 @@ impl World<'_> {
     /// The gate learns that a client has gone, and informs the server.
     pub(super) fn depart(&mut self, now: Instant, attempt: Id) -> Result<(), RunError> {
         let Some(left) = self.tries.get_mut(attempt) else { return Ok(()) };
-        let place = left.place;
+        let state = left.state;
         let asked = left.asked;
-        if let Place::Held(ticket) = place {
+        if let TryState::Held(ticket) = state {
             self.happened(now, Happened::LeftHold, attempt.number());
             self.gate.leave(now, &asked, ticket);
             self.tries.remove(attempt);
             return Ok(());
         }
-        let Place::AtServer(turn) = place else { return Ok(()) };
+        let TryState::AtServer(turn) = state else { return Ok(()) };
         self.happened(now, Happened::Departed, attempt.number());
-        self.finish(now, attempt, Outcome::Abandoned);
+        self.finish(now, attempt, RequestOutcome::Abandoned);
         if self.server.depart(now, turn) {
             self.tries.remove(attempt);
         } else if let Some(left) = self.tries.get_mut(attempt) {
-            left.place = Place::Deserted;
+            left.state = TryState::Deserted;
         }
         self.arm_server()
     }
@@ -161,11 +161,11 @@ impl World<'_> {
         while let Some(attempt) = self.server.finish_next(now) {
             self.happened(now, Happened::Served, attempt.number());
             let Some(done) = self.tries.get(attempt) else { continue };
-            if done.place == Place::Deserted {
+            if done.state == TryState::Deserted {
                 self.tries.remove(attempt);
                 continue;
             }
-            self.finish(now, attempt, Outcome::Completed(OriginReport::default()));
+            self.finish(now, attempt, RequestOutcome::Completed(OriginReport::default()));
             self.send_answer(now, attempt, Answer::Whole)?;
         }
         self.arm_server()
@@ -183,11 +183,11 @@ impl World<'_> {
         }
         for attempt in self.server.crash(now) {
             let Some(lost) = self.tries.get(attempt) else { continue };
-            if lost.place == Place::Deserted {
+            if lost.state == TryState::Deserted {
                 self.tries.remove(attempt);
                 continue;
             }
-            self.finish(now, attempt, Outcome::Failed(FailureSource::Origin));
+            self.finish(now, attempt, RequestOutcome::Failed(FailureSource::Origin));
             self.send_answer(now, attempt, Answer::Broken)?;
         }
         Ok(())

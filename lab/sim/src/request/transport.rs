@@ -3,7 +3,7 @@
 use super::event::Event;
 use super::packets::REFUSAL_BYTES;
 use super::slab::Id;
-use super::world::{Answer, Place, RunError, World};
+use super::world::{Answer, RunError, TryState, World};
 use flashweir_core::Instant;
 
 impl World<'_> {
@@ -24,7 +24,7 @@ impl World<'_> {
     /// An answer is sent at `at`, now or later.
     pub(super) fn send_answer(&mut self, at: Instant, attempt: Id, answer: Answer) -> Result<(), RunError> {
         let Some(answered) = self.tries.get_mut(attempt) else { return Ok(()) };
-        answered.place = Place::ToClient(answer);
+        answered.state = TryState::ToClient(answer);
         if let Some((_, packets)) = &mut self.packets {
             let Some(flow) = answered.flow else { return Ok(()) };
             let asked = answered.asked;
@@ -47,7 +47,7 @@ impl World<'_> {
     /// The server dropped a try: its client will hear nothing.
     pub(super) fn say_nothing(&mut self, attempt: Id) {
         match self.tries.get_mut(attempt) {
-            Some(dropped) if self.packets.is_some() => dropped.place = Place::Dropped,
+            Some(dropped) if self.packets.is_some() => dropped.state = TryState::Dropped,
             _ => drop(self.tries.remove(attempt)),
         }
     }

@@ -7,7 +7,7 @@ use super::clients::{TimeLimits, Visitor};
 use super::event::{Event, Happened};
 use super::fault::{FaultKind, Troubles};
 use super::gate::{Asked, GateStage, LimitTaken, PlanTaken, Refusal, Ticked};
-use super::outcome::Outcome;
+use super::outcome::RunOutcome;
 use super::packets::Packets;
 use super::server::{Server, Turn};
 use super::slab::{Id, Slab};
@@ -121,16 +121,16 @@ pub(super) struct Try {
     pub(super) is_cold: bool,
     /// Its connection, at the packet level.
     pub(super) flow: Option<FlowId>,
-    pub(super) place: Place,
+    pub(super) state: TryState,
     /// From its admission until its end is reported to the gate.
     pub(super) permit: Option<Permit>,
     /// From then on, if it has a whole answer, until its client has that.
     pub(super) delivery: Option<Delivery>,
 }
 
-/// Location of a try.
+/// State of a try: where it is on its way to the server and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TryState {
     ToGate,
     Held(Ticket),
     AtServer(Turn),
@@ -162,8 +162,8 @@ impl<'a> Simulation<'a> {
         World::new(scenario).map(Self)
     }
 
-    /// Looks for requests that the sentry refuses although nothing is short: [`Outcome::calm`] says what was
-    /// found. To be called before anything happens.
+    /// Looks for requests that the sentry refuses although nothing is short: [`RunOutcome::calm`] says what
+    /// was found. To be called before anything happens.
     pub fn check_calm(&mut self) {
         self.0.calm = Some(CalmCheck::of(self.0.scenario));
     }
@@ -199,11 +199,11 @@ impl<'a> Simulation<'a> {
 
     /// Ends the run and returns its outcome.
     #[must_use]
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(mut self) -> RunOutcome {
         self.0.check_everything();
         let now = self.0.now();
         self.0.server.advance(now);
-        Outcome::new(self.0)
+        RunOutcome::new(self.0)
     }
 }
 
@@ -211,7 +211,7 @@ impl<'a> Simulation<'a> {
 ///
 /// # Errors
 /// A scenario that makes no run, or one that meets a bound.
-pub fn run(scenario: &Scenario) -> Result<Outcome, RunError> {
+pub fn run(scenario: &Scenario) -> Result<RunOutcome, RunError> {
     let mut simulation = Simulation::new(scenario)?;
     simulation.run_until(Instant::MAX)?;
     Ok(simulation.finish())
@@ -221,7 +221,7 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, RunError> {
 ///
 /// # Errors
 /// A scenario that makes no run, or one that meets a bound.
-pub fn run_checking_calm(scenario: &Scenario) -> Result<Outcome, RunError> {
+pub fn run_checking_calm(scenario: &Scenario) -> Result<RunOutcome, RunError> {
     let mut simulation = Simulation::new(scenario)?;
     simulation.check_calm();
     simulation.run_until(Instant::MAX)?;

@@ -11,7 +11,7 @@ pub use tick::{GateCounts, Rates, Tick};
 
 use crate::network::{Answer, Direction, FlowId, Packet, PacketKind, Stage};
 use flashweir_admission::PlannerDriver;
-use flashweir_admission::flash_crowd::{Baseline, FlashCrowdPlanner, Limit, Plan, Settings, Standing};
+use flashweir_admission::flash_crowd::{Baseline, CeilingPriority, FlashCrowdPlanner, Limit, Plan, Settings};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_core::{Hasher64, Instant, Rng, Verdict};
 use flow_meter::FlowMeter;
@@ -103,7 +103,7 @@ impl Router {
         }
         let person_key = self.keys.hash(&[&packet.flow.as_u64().to_le_bytes()]);
         self.counts.offered += 1;
-        match self.gate.arrive(now, flow.host_key, person_key, Standing::LAST) {
+        match self.gate.arrive(now, flow.host_key, person_key, CeilingPriority::LAST) {
             Verdict::Admit => {
                 self.counts.admitted += 1;
                 flow.admitted_at = Some(now);

@@ -3,11 +3,13 @@
 
 use flashweir_admission::sentry::{Decide, Policing, Policy as Classes};
 use flashweir_core::Duration;
-use flashweir_sim::request::{ClassModel, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run};
+use flashweir_sim::request::{
+    ClassModel, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work, run,
+};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
 /// A thousand requests a second, twenty times what the processor carries.
-fn outcome(decision_time: Duration) -> Outcome {
+fn outcome(decision_time: Duration) -> RunOutcome {
     let policy = Classes { policing: Policing::Auto, ..Classes::single(Duration::from_secs(1)) };
     let sentry = SentryPolicy { decision_time, ..SentryPolicy::new(policy) };
     let profile = RateProfile::constant(1_000.0, Duration::from_secs(20)).unwrap();
@@ -17,7 +19,7 @@ fn outcome(decision_time: Duration) -> Outcome {
     run(&Scenario { policy, ..Scenario::new(schedule, class, ServerModel::processor_sharing(1)) }).unwrap()
 }
 
-fn uses_threshold(outcome: &Outcome) -> bool {
+fn uses_threshold(outcome: &RunOutcome) -> bool {
     outcome.limits.iter().any(|taken| taken.plan.decide == Decide::Threshold)
 }
 

@@ -3,7 +3,7 @@
 
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
-    ClassModel, Departed, Fault, FaultKind, Outcome, Scenario, ServerModel, WarmUp, Work, run,
+    ClassModel, Departed, Fault, FaultKind, RunOutcome, Scenario, ServerModel, WarmUp, Work, run,
 };
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ fn class(wait: Work, work_ms: u32) -> ClassModel {
     ClassModel { wait, timeout, ..ClassModel::new("all", Work::Constant(work_ms * MS)) }
 }
 
-fn outcome(rate_rps: f64, class: ClassModel, server: ServerModel, faults: Vec<Fault>) -> Outcome {
+fn outcome(rate_rps: f64, class: ClassModel, server: ServerModel, faults: Vec<Fault>) -> RunOutcome {
     let profile = RateProfile::constant(rate_rps, Duration::from_secs(60)).expect("a rate");
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), 5);
     run(&Scenario { faults, ..Scenario::new(schedule, class, server) }).expect("a run")

@@ -5,7 +5,8 @@
 use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
 use flashweir_core::{Duration, Rng};
 use flashweir_sim::request::{
-    ClassModel, FlashCrowdPolicy, GateCounts, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
+    ClassModel, FlashCrowdPolicy, GateCounts, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work,
+    run,
 };
 use flashweir_workload::people::{Habits, Retry};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
@@ -48,7 +49,7 @@ fn scenario(seed: u64) -> Scenario {
     }
 }
 
-fn check_conservation(seed: u64, outcome: &Outcome) {
+fn check_conservation(seed: u64, outcome: &RunOutcome) {
     let gates = outcome.classes.iter().map(|class| &class.gate).chain([&outcome.gate]);
     for gate in gates {
         let GateCounts { received, admitted, shed, held, left, ended, .. } = *gate;

@@ -6,7 +6,9 @@
 //! model; the critical rate 43.97/s is missed by the model and only printed.
 
 use flashweir_core::Duration;
-use flashweir_sim::request::{ClassModel, NetworkModel, Outcome, Overflow, Scenario, ServerModel, Work, run};
+use flashweir_sim::request::{
+    ClassModel, NetworkModel, Overflow, RunOutcome, Scenario, ServerModel, Work, run,
+};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
 const WORK_S: f64 = 0.0226;
@@ -21,7 +23,7 @@ struct Row {
     response_s: f64,
 }
 
-fn simulated(rate_rps: f64, seed: u64) -> Outcome {
+fn simulated(rate_rps: f64, seed: u64) -> RunOutcome {
     let profile = RateProfile::constant(rate_rps, Duration::from_secs(LENGTH_S as u64)).unwrap();
     let schedule = Schedule::one(ArrivalProcess::Constant(profile), seed);
     let work = Work::Exponential { mean: Duration::from_secs_f64(WORK_S) };
@@ -32,7 +34,7 @@ fn simulated(rate_rps: f64, seed: u64) -> Outcome {
     run(&Scenario { seed, network, ..Scenario::new(schedule, class, server) }).unwrap()
 }
 
-fn row(outcome: &Outcome) -> Row {
+fn row(outcome: &RunOutcome) -> Row {
     let bins = 0..LENGTH_S;
     let (counts, level) = (outcome.began_within(bins.clone()), outcome.mean_level(bins));
     assert_eq!(counts.offered, counts.completed + counts.server_refused);

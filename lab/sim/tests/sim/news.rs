@@ -3,7 +3,7 @@
 
 use flashweir_admission::flash_crowd::{Mode, PlannerMode};
 use flashweir_core::Rate;
-use flashweir_sim::news::{BulkTransfer, Links, NewsError, Outcome, Scenario, Server, run};
+use flashweir_sim::news::{BulkTransfer, Links, NewsError, NewsOutcome, Scenario, Server, run};
 use flashweir_sim::router::{Controller, Reading, RouterSettings};
 use flashweir_workload::RateProfile;
 use flashweir_workload::documents::Sizes;
@@ -37,11 +37,11 @@ fn crowd(controller: Controller) -> Scenario {
     }
 }
 
-fn done(scenario: &Scenario) -> Outcome {
+fn done(scenario: &Scenario) -> NewsOutcome {
     run(scenario).expect("a scenario within its bounds")
 }
 
-fn admitted_rps(outcome: &Outcome, from_s: u64) -> f64 {
+fn admitted_rps(outcome: &NewsOutcome, from_s: u64) -> f64 {
     outcome.per_second(from_s..END_S, |bin| bin.gate.admitted)
 }
 
@@ -82,7 +82,7 @@ fn repaired_finds_the_crowd_and_lets_in_what_fits() {
     assert!(admitted_rps(&news, settled) < 0.6 * admitted_rps(&none, settled));
     assert!(admitted_rps(&news, settled) > 20.0);
     assert!(news.response_loss(settled..END_S) < 0.3 * none.response_loss(settled..END_S));
-    let fastest = |outcome: &Outcome| {
+    let fastest = |outcome: &NewsOutcome| {
         outcome.mean_rate(settled..END_S, |tick| tick.corrected.map(|rates| rates.fastest)).unwrap_or(0.0)
     };
     assert!(fastest(&news) > 1.5 * fastest(&none), "{} and {}", fastest(&news), fastest(&none));

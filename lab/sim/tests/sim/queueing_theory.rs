@@ -2,7 +2,7 @@
 //! several seeds each, a warm-up left out; the mean over the seeds within 2 % of the formula.
 
 use flashweir_core::Duration;
-use flashweir_sim::request::{ClassModel, Outcome, Scenario, ServerModel, Work, run};
+use flashweir_sim::request::{ClassModel, RunOutcome, Scenario, ServerModel, Work, run};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
 const SEEDS: u64 = 5;
@@ -14,12 +14,12 @@ fn mean_delays_s(server: ServerModel, work: Work, rate_rps: f64, length_s: u64) 
         let outcome = simulated(server, work, rate_rps, length_s, seed);
         let counts = outcome.began_within(WARM_UP_S..usize::MAX);
         assert_eq!((counts.offered, counts.in_flight()), (counts.completed, 0));
-        counts.mean_latency_s().expect("somebody was served")
+        counts.mean_latency_s().expect("one was served")
     };
     (1..=SEEDS).map(delay).collect()
 }
 
-fn simulated(server: ServerModel, work: Work, rate_rps: f64, length_s: u64, seed: u64) -> Outcome {
+fn simulated(server: ServerModel, work: Work, rate_rps: f64, length_s: u64, seed: u64) -> RunOutcome {
     let profile = RateProfile::constant(rate_rps, Duration::from_secs(length_s)).unwrap();
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), seed);
     let class = ClassModel { timeout: Duration::from_secs(3600), ..ClassModel::new("all", work) };

@@ -8,7 +8,7 @@ use flashweir_replication::distribution::Policy;
 use flashweir_replication::placement::Watermarks;
 use flashweir_replication::placement::published::PublishedRule;
 use flashweir_replication::{RedirectorSettings, ServerSettings};
-use flashweir_sim::replicas::{Outcome, Phase, PlacementRule, Scenario, Silence, StationModel, run};
+use flashweir_sim::replicas::{Phase, PlacementRule, ReplicasOutcome, Scenario, Silence, StationModel, run};
 use flashweir_workload::ArrivalProcess;
 use flashweir_workload::documents::Popularity;
 
@@ -68,12 +68,12 @@ fn published(load: u32, low_rps: f64, interval_s: u64, seed: u64) -> Scenario {
     scenario
 }
 
-fn outcome(scenario: &Scenario) -> Outcome {
+fn outcome(scenario: &Scenario) -> ReplicasOutcome {
     run(scenario).expect("a valid scenario")
 }
 
 /// From two report intervals after the first copy to the end.
-fn settled(outcome: &Outcome, interval_s: u64) -> std::ops::Range<f64> {
+fn settled(outcome: &ReplicasOutcome, interval_s: u64) -> std::ops::Range<f64> {
     let copied_s = outcome.first_copy_s(QUIET_S as f64).expect("copies");
     copied_s.ceil() + 2.0 * interval_s as f64..(QUIET_S + CROWD_S) as f64
 }

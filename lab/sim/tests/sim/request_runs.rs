@@ -4,8 +4,8 @@
 use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant, Rate, Reason};
 use flashweir_sim::request::{
-    ClassModel, Counts, Departed, Fault, FaultKind, FlashCrowdPolicy, Memory, NetworkModel, Outcome,
-    Overflow, Policy, RunError, Scenario, ServerModel, ShedReason, Work, run,
+    ClassModel, Counts, Departed, Fault, FaultKind, FlashCrowdPolicy, Memory, NetworkModel, Overflow, Policy,
+    RunError, RunOutcome, Scenario, ServerModel, ShedReason, Work, run,
 };
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::people::{Habits, Retry, Session};
@@ -99,7 +99,7 @@ fn the_same_seed_is_the_same_run_and_has_the_committed_table() {
 }
 
 /// One row per seed, class and part of the run: the quiet start, the crowd, the time after it.
-fn table(runs: &[(u64, &Outcome)]) -> String {
+fn table(runs: &[(u64, &RunOutcome)]) -> String {
     let mut table = String::new();
     for (seed, outcome) in runs {
         let (events, ended_s, plans) = (outcome.events, outcome.ended_at.as_secs_f64(), outcome.plans.len());
@@ -211,7 +211,7 @@ fn lost_feedback_leaves_the_planner_blind() {
     let seen = Scenario { policy, ..scenario(ArrivalProcess::Poisson(crowd), class()) };
     let blind = Scenario { faults: during(FaultKind::LostFeedback(1.0), 9, 30), ..seen.clone() };
     let [seen, blind] = [seen, blind].map(|scenario| run(&scenario).unwrap());
-    let shed = |outcome: &Outcome| outcome.totals().shed[ShedReason::Gateway(Reason::FlashCrowd).index()];
+    let shed = |outcome: &RunOutcome| outcome.totals().shed[ShedReason::Gateway(Reason::FlashCrowd).index()];
     assert!(shed(&seen) > 3_000, "{}", shed(&seen));
     assert_eq!(shed(&blind), 0);
 }

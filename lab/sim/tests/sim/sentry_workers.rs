@@ -4,13 +4,15 @@
 
 use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
 use flashweir_core::{Duration, Instant};
-use flashweir_sim::request::{ClassModel, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run};
+use flashweir_sim::request::{
+    ClassModel, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work, run,
+};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 
 const LENGTH_S: u64 = 20;
 
 /// Two classes with the given rates a second, before two processors that carry 200 a second together.
-fn outcome(workers: usize, limit: u32, rates: [f64; 2]) -> Outcome {
+fn outcome(workers: usize, limit: u32, rates: [f64; 2]) -> RunOutcome {
     let class = |revenue| ClassPolicy { revenue, ..ClassPolicy::default() };
     let classes = vec![class(2.0), class(1.0)];
     let policy = Classes { classes, ..Classes::single(Duration::from_secs(1)) };

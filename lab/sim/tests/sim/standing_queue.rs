@@ -8,7 +8,7 @@
 use flashweir_admission::sentry::{ClassPolicy, Learning, Policy as Classes, Rules};
 use flashweir_core::Duration;
 use flashweir_sim::request::{
-    ClassModel, Counts, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
+    ClassModel, Counts, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work, run,
 };
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 
@@ -49,12 +49,12 @@ impl Load {
         self.crowd[1..] != [0.0; 2]
     }
 
-    fn run(self, seed: u64) -> Outcome {
+    fn run(self, seed: u64) -> RunOutcome {
         self.run_with(seed, Vec::new())
     }
 
     /// With more streams of the most important class.
-    fn run_with(self, seed: u64, more: Vec<ArrivalProcess>) -> Outcome {
+    fn run_with(self, seed: u64, more: Vec<ArrivalProcess>) -> RunOutcome {
         let ranks = if self.has_classes() { 3 } else { 1 };
         let work = Work::Constant(Duration::from_millis(self.page_ms));
         let (mut streams, mut classes) = (Vec::new(), Vec::new());
@@ -120,7 +120,7 @@ struct Found {
     p99_ms: f64,
 }
 
-fn found(load: Load, outcome: &Outcome) -> Found {
+fn found(load: Load, outcome: &RunOutcome) -> Found {
     let of_crowd = || outcome.classes.iter().filter(|class| class.name == "crowd");
     let good: u64 = of_crowd().map(|class| class.totals.goodput).sum();
     let mut latency_us = of_crowd().next().expect("a crowd").latency_us.clone();

@@ -73,7 +73,7 @@ impl Finding {
     /// [`ReportError`] when the chart cannot be drawn, which no result should cause.
     pub fn of(load: &LoadResult, facts: Facts) -> Result<Self, ReportError> {
         let capacity_rps = (facts.crowd.capacity_rps + facts.capacity_after_rps) / 2.0;
-        let run = Run { load, crowd: facts.crowd, capacity_rps };
+        let run = CataclysmRun { load, crowd: facts.crowd, capacity_rps };
         let lines = run.lines();
         let chart = Chart::new(
             "Requests let in by three real servers",
@@ -95,14 +95,15 @@ impl Finding {
     }
 }
 
-struct Run<'a> {
+/// One run of the reproduction, as it was loaded and judged.
+struct CataclysmRun<'a> {
     load: &'a LoadResult,
     crowd: Crowd,
     /// Around the run.
     capacity_rps: f64,
 }
 
-impl Run<'_> {
+impl CataclysmRun<'_> {
     fn values(&self) -> Vec<Value> {
         let value = |what: String, ours| Value { what, ours: Some(ours) };
         let refused = self.refused(None, QUIET) * 100.0;

@@ -154,11 +154,16 @@ fn where_the_rest_went(cell: &Cell, what: What) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::{Outcome, Range, Scene, Setup};
+    use crate::comparison::{ComparisonOutcome, Range, Scene, Setup};
 
     fn cell(goodput: f64, spread: f64) -> Option<Cell> {
-        let median =
-            Outcome { goodput, gold_in_time: goodput, gold_admitted: 1.0, late: 0.1, ..Outcome::default() };
+        let median = ComparisonOutcome {
+            goodput,
+            gold_in_time: goodput,
+            gold_admitted: 1.0,
+            late: 0.1,
+            ..ComparisonOutcome::default()
+        };
         let range = Range { least: goodput - spread, most: goodput + spread };
         Some(Cell { median, goodput: range, useful: None, gold_in_time: range })
     }
@@ -221,7 +226,7 @@ mod tests {
     fn useful_is_judged_where_it_was_measured() {
         let useful = |value: f64| {
             let cell = cell(0.9, 0.0)?;
-            let median = Outcome { useful: Some(value), ..cell.median };
+            let median = ComparisonOutcome { useful: Some(value), ..cell.median };
             Some(Cell { median, useful: Some(Range { least: value, most: value }), ..cell })
         };
         let judgements = comparison(vec![useful(0.5), useful(0.97), useful(0.99), None]).judgements();

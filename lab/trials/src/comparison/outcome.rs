@@ -1,4 +1,4 @@
-//! Outcome of one crowd.
+//! Outcome of one crowd of the comparison.
 
 use super::scene::{GOLD, PATIENCE_S, Scene};
 use crate::percentile::admitted_ms;
@@ -11,10 +11,10 @@ const BACK: f64 = 0.9;
 /// Window of the average, seconds: one second alone says little at some tens of requests a second.
 const BACK_OVER_S: u64 = 2;
 
-/// One run, from the second second of its crowd to the last. Shares are from 0 to 1; seconds are those in
-/// which people came.
+/// Outcome of one run, from the second second of its crowd to the last. Shares are from 0 to 1; seconds are
+/// those in which people came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ComparisonOutcome {
     /// Completed within the target, over what the origin could have completed.
     pub goodput: f64,
     /// Completed after the target, over the same.
@@ -43,7 +43,7 @@ pub struct Outcome {
     pub saturated: bool,
 }
 
-impl Outcome {
+impl ComparisonOutcome {
     /// Reads a run of `scene` on an origin of `capacity_rps`, whose time was `useful` to that share.
     #[must_use]
     pub fn of(load: &LoadResult, scene: &Scene, capacity_rps: f64, useful: Option<f64>) -> Self {
@@ -138,7 +138,7 @@ mod tests {
         series[3] = Second { offered: 150, completed: 60, goodput: 45, refused: 60, ..second(3, 45) };
         series[4] =
             Second { offered: 50, completed: 40, goodput: 35, timed_out: 6, errors: 4, ..second(4, 35) };
-        let outcome = Outcome::of(&run(series), &scene, 50.0, Some(0.7));
+        let outcome = ComparisonOutcome::of(&run(series), &scene, 50.0, Some(0.7));
         assert_eq!((outcome.goodput, outcome.late, outcome.useful), (0.8, 0.2, Some(0.7)));
         assert_eq!((outcome.refused, outcome.timed_out, outcome.failed), (0.3, 0.03, 0.02));
         assert_eq!((outcome.back_after_loss_s, outcome.back_after_return_s), (None, None));
@@ -149,7 +149,7 @@ mod tests {
         let scene = Scene::change(3);
         let third = |number| scene.capacity_share(number) < 1.0;
         let series = (0..12).map(|number| second(number, if third(number) { 20 } else { 60 })).collect();
-        let outcome = Outcome::of(&run(series), &scene, 60.0, None);
+        let outcome = ComparisonOutcome::of(&run(series), &scene, 60.0, None);
         assert!((outcome.goodput - 1.0).abs() < 1e-9, "{outcome:?}");
         assert_eq!((outcome.back_after_loss_s, outcome.back_after_return_s), (Some(0.0), Some(0.0)));
     }
@@ -168,7 +168,7 @@ mod tests {
         let mut load = run(vec![second(3, 50)]);
         let gold = vec![Second { offered: 20, completed: 18, goodput: 17, refused: 1, ..second(3, 17) }];
         load.classes.insert("gold".to_owned(), Tally { series: gold, ..Tally::default() });
-        let outcome = Outcome::of(&load, &Scene::overload(3.0, 2), 50.0, None);
+        let outcome = ComparisonOutcome::of(&load, &Scene::overload(3.0, 2), 50.0, None);
         assert_eq!((outcome.gold_admitted, outcome.gold_in_time), (0.95, 0.85));
     }
 }

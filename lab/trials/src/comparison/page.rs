@@ -229,7 +229,9 @@ fn capital(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::comparison::{Cell, Column, Comparison, Found, Outcome, Range, Row, Scene, Setup};
+    use crate::comparison::{
+        Cell, Column, Comparison, ComparisonOutcome, Range, Row, Scene, Setup, TunedSetting,
+    };
 
     fn column(name: &str, is_ours: bool) -> Column {
         Column {
@@ -243,7 +245,7 @@ mod tests {
     }
 
     fn small() -> Comparison {
-        let outcome = |goodput| Outcome {
+        let outcome = |goodput| ComparisonOutcome {
             goodput,
             late: 0.02,
             useful: Some(goodput),
@@ -251,7 +253,7 @@ mod tests {
             gold_admitted: 0.99,
             gold_in_time: 0.5,
             back_after_loss_s: Some(1.0),
-            ..Outcome::default()
+            ..ComparisonOutcome::default()
         };
         let rows = [Scene::overload(3.0, 7), Scene::change(7)].map(|scene| Row {
             cells: vec![
@@ -261,7 +263,7 @@ mod tests {
             ],
             ..Row::new(&scene)
         });
-        let found = Found {
+        let found = TunedSetting {
             origin: "processor-bound".to_owned(),
             best: "maxconn 2".to_owned(),
             trials: vec![("maxconn 2".to_owned(), 0.9), ("maxconn 8".to_owned(), 0.7)],

@@ -20,9 +20,9 @@ pub struct Knob<'a, Value> {
     pub above: fn(Value) -> Option<Value>,
 }
 
-/// Result of a search.
+/// Result of a search: its trials, the best setting first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found<Setting> {
+pub struct SearchResult<Setting> {
     /// All trials, best first; of equals the one tried first.
     pub trials: Vec<Trial<Setting>>,
     /// The search gave up while a knob's best value was still at an edge beyond which something could have
@@ -45,13 +45,13 @@ pub fn best<A: Copy + PartialOrd, B: Copy + PartialOrd, E>(
     first: Knob<'_, A>,
     second: Knob<'_, B>,
     mut try_it: impl FnMut(A, B) -> Result<f64, E>,
-) -> Result<Found<(A, B)>, E> {
+) -> Result<SearchResult<(A, B)>, E> {
     let Some(&start) = second.grid.first() else {
-        return Ok(Found { trials: Vec::new(), is_at_edge: false });
+        return Ok(SearchResult { trials: Vec::new(), is_at_edge: false });
     };
     let (mut values, first_at_edge) = climb(first, Vec::new(), |a| try_it(a, start))?;
     let Some(&(a, score)) = values.first() else {
-        return Ok(Found { trials: Vec::new(), is_at_edge: false });
+        return Ok(SearchResult { trials: Vec::new(), is_at_edge: false });
     };
     let (others, second_at_edge) = climb(second, vec![(start, score)], |b| try_it(a, b))?;
     let trial = |(a, b), score| Trial { setting: (a, b), score };
@@ -59,7 +59,7 @@ pub fn best<A: Copy + PartialOrd, B: Copy + PartialOrd, E>(
     let mut trials: Vec<Trial<(A, B)>> = with_start.collect();
     trials.extend(others.into_iter().filter(|(b, _)| *b != start).map(|(b, score)| trial((a, b), score)));
     trials.sort_by(|one, other| other.score.total_cmp(&one.score));
-    Ok(Found { trials, is_at_edge: first_at_edge || second_at_edge })
+    Ok(SearchResult { trials, is_at_edge: first_at_edge || second_at_edge })
 }
 
 /// Values and their scores, best first, of a grid and of what lies beyond its edges; and whether the best is
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn an_error_ends_the_search() {
         assert_eq!(best(fixed(&[1]), fixed(&[1]), |_, _| Err("broken")), Err("broken"));
-        let nothing = Found { trials: Vec::new(), is_at_edge: false };
+        let nothing = SearchResult { trials: Vec::new(), is_at_edge: false };
         assert_eq!(infallible(best(fixed(&[]), fixed(&[1]), |_, _| Ok(0.0))), nothing);
         assert_eq!(infallible(best(fixed(&[1]), fixed(&[]), |_, _| Ok(0.0))), nothing);
     }

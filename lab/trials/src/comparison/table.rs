@@ -1,6 +1,6 @@
 //! All runs of all protections in all scenes, as medians over rounds.
 
-use super::{Outcome, Scene};
+use super::{ComparisonOutcome, Scene};
 use serde::{Deserialize, Serialize};
 
 /// The whole table, with what is needed to read it.
@@ -66,14 +66,14 @@ pub struct Column {
     /// It was configured with a rule for gold requests.
     pub knows_gold: bool,
     /// Results of the search, for each origin it was made for.
-    pub found: Vec<Found>,
+    pub found: Vec<TunedSetting>,
     /// Reason for which it was not run.
     pub not_run: Option<String>,
 }
 
-/// The settings a search found.
+/// Setting that a search found for one origin, with its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct TunedSetting {
     /// The origin they are for.
     pub origin: String,
     /// The best, in the words of the program's configuration.
@@ -103,7 +103,7 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Each number's median over the rounds.
-    pub median: Outcome,
+    pub median: ComparisonOutcome,
     /// Spread of the goodput.
     pub goodput: Range,
     /// Spread of the useful share of the origin's time.
@@ -125,18 +125,18 @@ impl Cell {
     /// Puts rounds together; `None` without any. Of an even number of values the upper middle counts. A time
     /// that was not reached in most rounds is not reached.
     #[must_use]
-    pub fn of(rounds: &[Outcome]) -> Option<Self> {
+    pub fn of(rounds: &[ComparisonOutcome]) -> Option<Self> {
         if rounds.is_empty() {
             return None;
         }
-        let all = |of: fn(&Outcome) -> f64| -> Vec<f64> { rounds.iter().map(of).collect() };
-        let number = |of: fn(&Outcome) -> f64| median(all(of));
-        let time = |of: fn(&Outcome) -> Option<f64>| {
+        let all = |of: fn(&ComparisonOutcome) -> f64| -> Vec<f64> { rounds.iter().map(of).collect() };
+        let number = |of: fn(&ComparisonOutcome) -> f64| median(all(of));
+        let time = |of: fn(&ComparisonOutcome) -> Option<f64>| {
             let times = rounds.iter().map(|round| of(round).unwrap_or(f64::INFINITY)).collect();
             Some(median(times)).filter(|time| time.is_finite())
         };
         let useful: Vec<f64> = rounds.iter().filter_map(|round| round.useful).collect();
-        let median = Outcome {
+        let median = ComparisonOutcome {
             goodput: number(|round| round.goodput),
             useful: (!useful.is_empty()).then(|| median(useful.clone())),
             late: number(|round| round.late),
@@ -167,11 +167,11 @@ mod tests {
 
     #[test]
     fn medians_are_taken_number_by_number() {
-        let round = |goodput, p99, back| Outcome {
+        let round = |goodput, p99, back| ComparisonOutcome {
             goodput,
             p99_admitted_ms: p99,
             back_after_loss_s: back,
-            ..Outcome::default()
+            ..ComparisonOutcome::default()
         };
         let rounds =
             [round(0.9, Some(700.0), None), round(0.7, None, Some(2.0)), round(0.8, Some(500.0), None)];

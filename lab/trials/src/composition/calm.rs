@@ -44,9 +44,9 @@ fn burstiness(stretch: &[f64]) -> Option<f64> {
     (mean > 0.0).then(|| busiest / mean)
 }
 
-/// Result of one run.
+/// Result of one run without a crowd.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct CalmRun {
     /// Of which trace.
     pub trace: String,
     /// The mean load that was wanted, over the capacity.
@@ -72,7 +72,7 @@ pub struct Run {
     pub is_saturated: bool,
 }
 
-impl Run {
+impl CalmRun {
     /// Changes of the verdict.
     #[must_use]
     pub fn changes(&self) -> usize {
@@ -103,7 +103,7 @@ impl Run {
 
 /// The table, and how many runs were quiet.
 #[must_use]
-pub fn text(runs: &[Run]) -> String {
+pub fn text(runs: &[CalmRun]) -> String {
     let mut text = String::from("Calm stretches: nothing may happen\n\n");
     let head = ["trace", "load", "mean", "busiest", "busy", "alarms", "refused", "changes", "quiet"];
     line(&mut text, head, "verdicts");
@@ -126,7 +126,7 @@ pub fn text(runs: &[Run]) -> String {
         let row = [run.trace.as_str(), load, mean, busiest, busy, alarms, refused, changes, quiet];
         line(&mut text, row, &run.verdicts.join(", "));
     }
-    let calm: Vec<&Run> = runs.iter().filter(|run| run.is_calm()).collect();
+    let calm: Vec<&CalmRun> = runs.iter().filter(|run| run.is_calm()).collect();
     let quiet = calm.iter().filter(|run| run.is_quiet()).count();
     let (alarms, refused): (u64, u64) =
         calm.iter().fold((0, 0), |(alarms, refused), run| (alarms + run.alarms, refused + run.refused));
@@ -154,8 +154,8 @@ fn line(text: &mut String, row: [&str; 9], verdicts: &str) {
 mod tests {
     use super::*;
 
-    fn run(refused: u64, verdicts: &[&str], processor_ms: f64) -> Run {
-        Run {
+    fn run(refused: u64, verdicts: &[&str], processor_ms: f64) -> CalmRun {
+        CalmRun {
             trace: "a day".to_owned(),
             load: 0.5,
             composition: Composition::Default,

@@ -12,9 +12,9 @@ pub const PAGE_MS: u32 = 1;
 /// The compared compositions.
 pub const COMPOSITIONS: [Composition; 2] = [Composition::SentryAlone, Composition::Default];
 
-/// Result of one run.
+/// Result of one run with a connection for each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run {
+pub struct ConnectionsRun {
     /// Stages that decided.
     pub composition: Composition,
     /// In which round, from 0.
@@ -31,14 +31,14 @@ pub struct Run {
 
 /// The table, and the ratio round by round.
 #[must_use]
-pub fn text(runs: &[Run]) -> String {
+pub fn text(runs: &[ConnectionsRun]) -> String {
     let mut text = format!(
         "{CONNECTIONS_RPS:.0} new connections a second, pages of {PAGE_MS} ms, median [min–max]\n\n\
          {:<13} {:<20} {:<16} {:>8} {:>9}\n",
         "", "useful", "busy × in time", "sent/s", "answered/s"
     );
     for composition in COMPOSITIONS {
-        let of = |value: fn(&Run) -> f64| -> Vec<f64> {
+        let of = |value: fn(&ConnectionsRun) -> f64| -> Vec<f64> {
             runs.iter().filter(|run| run.composition == composition).map(value).collect()
         };
         let number = |value, digits: usize| {
@@ -65,7 +65,7 @@ pub fn text(runs: &[Run]) -> String {
 }
 
 /// Default over sentry alone, of the rounds that have both.
-fn ratios(runs: &[Run]) -> Vec<f64> {
+fn ratios(runs: &[ConnectionsRun]) -> Vec<f64> {
     let of = |wanted, round| {
         let run = runs.iter().find(|run| run.composition == wanted && run.round == round)?;
         Some(run.useful.useful()).filter(|useful| *useful > 0.0)
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_round_by_round() {
-        let run = |composition, round, busy| Run {
+        let run = |composition, round, busy| ConnectionsRun {
             composition,
             round,
             useful: Useful { busy, in_time: 1.0, processor_ms: Some(1.0) },

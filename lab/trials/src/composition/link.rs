@@ -93,9 +93,9 @@ pub const RATE_LIMITS: Knob<'_, f64> = Knob {
 };
 const RATE_LIMIT_STEP: f64 = 0.1;
 
-/// Result of one run.
+/// Result of one run behind a narrow link.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct LinkRun {
     /// Link of the trial.
     pub link: Link,
     /// The stage that decided.
@@ -113,7 +113,7 @@ pub struct Run {
 /// The table, and whether the bar is met on each link that was run. The rate limit is the best that the
 /// search found, run again in turn with the others: the best of a search is also the luckiest.
 #[must_use]
-pub fn text(runs: &[Run]) -> String {
+pub fn text(runs: &[LinkRun]) -> String {
     let mut text = String::from("Completions in time a second behind a narrow link, median [min–max]\n\n");
     line(&mut text, ["link", "sentry alone", "NEWS alone", "default", "best rate limit", "ratio", "verdict"]);
     for link in Link::ALL {
@@ -151,13 +151,13 @@ fn ratio(default: &[f64], fixed: &[f64]) -> Option<f64> {
     Some(median(default.to_vec())? / fixed)
 }
 
-fn values(runs: &[Run], link: Link, is_wanted: impl Fn(Guard) -> bool) -> Vec<f64> {
+fn values(runs: &[LinkRun], link: Link, is_wanted: impl Fn(Guard) -> bool) -> Vec<f64> {
     let wanted = runs.iter().filter(|run| run.link == link && is_wanted(run.guard));
     wanted.map(|run| run.in_time_rps).collect()
 }
 
 /// The default composition's verdicts, each once.
-fn verdicts(runs: &[Run], link: Link) -> String {
+fn verdicts(runs: &[LinkRun], link: Link) -> String {
     let default = Guard::Gateway(Composition::Default);
     let of_default = runs.iter().filter(|run| run.link == link && run.guard == default);
     let mut verdicts: Vec<&str> = of_default.filter_map(|run| run.verdict.as_deref()).collect();
@@ -176,9 +176,9 @@ fn line(text: &mut String, [link, sentry, news, default, fixed, ratio, verdict]:
 mod tests {
     use super::*;
 
-    fn run(guard: Guard, in_time_rps: f64) -> Run {
+    fn run(guard: Guard, in_time_rps: f64) -> LinkRun {
         let verdict = matches!(guard, Guard::Gateway(_)).then(|| "congested_link".to_owned());
-        Run { link: Link::ALL[0], guard, in_time_rps, verdict, refused_in_calm: 0, is_spoilt: false }
+        LinkRun { link: Link::ALL[0], guard, in_time_rps, verdict, refused_in_calm: 0, is_spoilt: false }
     }
 
     #[test]
@@ -188,9 +188,9 @@ mod tests {
             run(Guard::Gateway(Composition::SentryAlone), 2.0),
             run(default, 18.0),
             run(Guard::RateLimit(0.6), 20.0),
-            Run { refused_in_calm: 3, is_spoilt: true, ..run(default, 17.0) },
-            Run { link: Link::ALL[1], ..run(default, 17.0) },
-            Run { link: Link::ALL[1], ..run(Guard::RateLimit(0.7), 20.0) },
+            LinkRun { refused_in_calm: 3, is_spoilt: true, ..run(default, 17.0) },
+            LinkRun { link: Link::ALL[1], ..run(default, 17.0) },
+            LinkRun { link: Link::ALL[1], ..run(Guard::RateLimit(0.7), 20.0) },
         ];
         insta::assert_snapshot!(text(&runs));
     }

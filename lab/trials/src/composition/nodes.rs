@@ -38,9 +38,9 @@ impl Stages {
     }
 }
 
-/// Result of one run.
+/// Result of one run through a sidecar.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run {
+pub struct NodesRun {
     /// Stages that decided.
     pub stages: Stages,
     /// In which round, from 0.
@@ -55,14 +55,14 @@ pub struct Run {
 
 /// The table, and how much less is useful than with the sentry alone, round by round.
 #[must_use]
-pub fn text(runs: &[Run]) -> String {
+pub fn text(runs: &[NodesRun]) -> String {
     let mut text = format!(
         "{LOAD} times the capacity through a sidecar, pages of {PAGE_MS} ms, median [min–max]\n\n\
          {:<21} {:<20} {:<16} {:>20}\n",
         "", "useful", "busy × in time", "refused at the node"
     );
     for stages in Stages::ALL {
-        let of = |value: fn(&Run) -> f64| -> Vec<f64> {
+        let of = |value: fn(&NodesRun) -> f64| -> Vec<f64> {
             runs.iter().filter(|run| run.stages == stages).map(value).collect()
         };
         let number =
@@ -91,7 +91,7 @@ pub fn text(runs: &[Run]) -> String {
 }
 
 /// The sentry alone minus all three, of the rounds that have both.
-fn differences(runs: &[Run]) -> Vec<f64> {
+fn differences(runs: &[NodesRun]) -> Vec<f64> {
     let of = |wanted, round| {
         let run = runs.iter().find(|run| run.stages == wanted && run.round == round)?;
         Some(run.useful.useful())
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_is_less_is_judged_round_by_round() {
-        let run = |stages, round, busy| Run {
+        let run = |stages, round, busy| NodesRun {
             stages,
             round,
             useful: Useful { busy, in_time: 1.0, processor_ms: Some(5.0) },

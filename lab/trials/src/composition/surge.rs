@@ -79,9 +79,9 @@ impl Surge {
     }
 }
 
-/// Result of one run.
+/// Result of one run with a surge.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct SurgeRun {
     /// Name of the surge.
     pub name: &'static str,
     /// Its highest rate over the capacity.
@@ -99,7 +99,7 @@ pub struct Run {
     pub is_saturated: bool,
 }
 
-impl Run {
+impl SurgeRun {
     /// Seconds from the beginning to the first refusal, and from the end to the last; negative is earlier.
     #[must_use]
     pub fn delays_s(&self) -> Option<[f64; 2]> {
@@ -116,7 +116,7 @@ impl Run {
 
 /// The table.
 #[must_use]
-pub fn text(runs: &[Run]) -> String {
+pub fn text(runs: &[SurgeRun]) -> String {
     let mut text = String::from(
         "Surges: first refusal after the beginning, last after the end, useful in between\n\n\
          surge                                    peak  stages        first s   last s  useful  in time\n",
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn both_ends_are_judged() {
-        let run = |refused_s, is_saturated| Run {
+        let run = |refused_s, is_saturated| SurgeRun {
             name: "a surge",
             times: 5.0,
             composition: Composition::Default,
@@ -178,7 +178,7 @@ mod tests {
             run(Some([11.2, 30.0]), false),
             run(None, false),
         ];
-        assert_eq!(runs.each_ref().map(Run::is_in_time), [true, false, false, false]);
+        assert_eq!(runs.each_ref().map(SurgeRun::is_in_time), [true, false, false, false]);
         insta::assert_snapshot!(text(&runs));
     }
 }

@@ -1,7 +1,8 @@
 //! Real origins behind a crowd (`make bench-origins`): application servers, a database and a link, each
 //! behind nothing, Flashweir, the best static limit that a search finds, and another limit that is learned.
 //!
-//! 1. A [`Row`] is an origin and an overload; a [`Run`] is what became of one crowd: a [`Share`] of the first seconds, and one of the rest.
+//! 1. A [`Row`] is an origin and an overload; an [`OriginRun`] is what became of one crowd: a [`Share`] of
+//!    the first seconds, and one of the rest.
 //! 2. A [`Report`] holds the rows of several invocations, each of which replaces its own.
 //! 3. [`Report::page`] is `docs/origins.md`.
 
@@ -113,9 +114,9 @@ impl Share {
     }
 }
 
-/// One crowd.
+/// Run of one crowd on an origin, behind one protection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct OriginRun {
     /// Protection in front of the origin.
     pub protection: Protection,
     /// The first three seconds of the crowd.
@@ -234,9 +235,9 @@ impl Belief {
     }
 }
 
-/// The static limit that a search found.
+/// Static limit that a search found, with its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct FoundLimit {
     /// Requests in flight at the origin.
     pub maxconn: u32,
     /// Queue timeout for that, milliseconds.
@@ -261,16 +262,16 @@ pub struct Row {
     /// Requests a second that the origin completed before each round.
     pub capacity_rps: Vec<f64>,
     /// The static limit.
-    pub found: Option<Found>,
+    pub found: Option<FoundLimit>,
     /// Every crowd.
-    pub runs: Vec<Run>,
+    pub runs: Vec<OriginRun>,
     /// Reasons for which the whole row or one protection was not measured.
     pub missing: Vec<String>,
 }
 
 impl Row {
     /// Of all runs behind one protection.
-    fn values(&self, protection: Protection, of: impl Fn(&Run) -> f64) -> Vec<f64> {
+    fn values(&self, protection: Protection, of: impl Fn(&OriginRun) -> f64) -> Vec<f64> {
         self.runs.iter().filter(|run| run.protection == protection).map(of).collect()
     }
 }
@@ -301,7 +302,7 @@ impl Report {
 
     /// Static limit that a search found for this origin before, at any overload.
     #[must_use]
-    pub fn found(&self, origin: Origin) -> Option<&Found> {
+    pub fn found(&self, origin: Origin) -> Option<&FoundLimit> {
         self.rows.iter().filter(|row| row.origin == origin).find_map(|row| row.found.as_ref())
     }
 }

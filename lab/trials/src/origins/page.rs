@@ -1,6 +1,6 @@
 //! `docs/origins.md`.
 
-use super::{BAR, Belief, CALM_LOAD, FIRST, Found, Origin, Protection, Report, Row, Run, TARGET};
+use super::{BAR, Belief, CALM_LOAD, FIRST, FoundLimit, Origin, OriginRun, Protection, Report, Row, TARGET};
 use crate::spread::{cell, median};
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ impl Report {
         )
     }
 
-    fn table(&self, of: fn(&Run) -> f64) -> String {
+    fn table(&self, of: fn(&OriginRun) -> f64) -> String {
         let names = Protection::ALL.map(Protection::name).join(" | ");
         let mut text =
             format!("| origin | crowd | rounds | {names} |\n|---|---:|---:|---:|---:|---:|---:|\n");
@@ -81,7 +81,7 @@ impl Report {
             let Some(ours) = median(useful).filter(|useful| *useful < BAR) else { continue };
             missed = true;
             let share =
-                |of: fn(&Run) -> f64| median(row.values(Protection::Flashweir, of)).unwrap_or_default();
+                |of: fn(&OriginRun) -> f64| median(row.values(Protection::Flashweir, of)).unwrap_or_default();
             let (busy, in_time) = (share(|run| run.settled.busy), share(|run| run.settled.in_time));
             let what = match row.origin {
                 Origin::Static => {
@@ -198,7 +198,7 @@ impl Belief {
     }
 }
 
-impl Found {
+impl FoundLimit {
     /// The setting, and everything that was tried.
     pub(crate) fn in_words(&self) -> String {
         let trials: Vec<String> =
@@ -235,7 +235,7 @@ mod tests {
     use super::super::{Counts, Plan, Share};
     use super::*;
 
-    fn run(protection: Protection, busy: f64, in_time: f64) -> Run {
+    fn run(protection: Protection, busy: f64, in_time: f64) -> OriginRun {
         let counts = Counts { refused: 0.6, left: 0.01, failed: 0.0, p99_admitted_ms: Some(640.0) };
         let plan = Plan {
             limit: 6.0,
@@ -246,7 +246,7 @@ mod tests {
             waiting: 12.0,
             rule: "target".to_owned(),
         };
-        Run {
+        OriginRun {
             protection,
             first: Share { busy: 0.9, in_time: 0.5 },
             settled: Share { busy, in_time },
@@ -259,7 +259,7 @@ mod tests {
     }
 
     fn report() -> Report {
-        let found = Found {
+        let found = FoundLimit {
             maxconn: 4,
             queue_timeout_ms: 500,
             trials: vec![("maxconn 4, timeout queue 500 ms".to_owned(), 0.98)],

@@ -2,7 +2,7 @@
 //! upstream services beside pages, behind nothing, Flashweir, the best static limit that a search finds, and
 //! another limit that is learned.
 //!
-//! 1. [`Origin::kinds`] says what is offered in each [`Phase`]; a [`Run`] has a [`PhaseResult`] for each.
+//! 1. [`Origin::kinds`] says what is offered in each [`Phase`]; a [`SlowRun`] has a [`PhaseResult`] for each.
 //! 2. A [`Report`] holds the rows of several invocations, each of which replaces its own.
 //! 3. [`Report::page`] is `docs/slow-origins.md`; `judgement` has the bars.
 
@@ -13,7 +13,7 @@ mod scene;
 pub use judgement::{BAR, EARLY_PER_REFUSED};
 pub use scene::{CALM_S, CROWD_S, Kind, Loss, Offered, Origin, Phase, Speaks};
 
-use crate::origins::{Belief, Found, Protection, Share};
+use crate::origins::{Belief, FoundLimit, Protection, Share};
 use crate::percentile::admitted_ms;
 use flashweir_load::{Second, Tally};
 use serde::{Deserialize, Serialize};
@@ -153,9 +153,9 @@ impl PhaseResult {
     }
 }
 
-/// All phases behind one protection.
+/// Run of a slow origin: all phases behind one protection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct SlowRun {
     /// Protection in front of the origin.
     pub protection: Protection,
     /// Each phase, in their order.
@@ -164,7 +164,7 @@ pub struct Run {
     pub is_spoilt: bool,
 }
 
-impl Run {
+impl SlowRun {
     /// Results of a phase; `None` if the origin has no such phase.
     #[must_use]
     pub fn phase(&self, phase: Phase) -> Option<&PhaseResult> {
@@ -184,9 +184,9 @@ pub struct Row {
     /// Pages that the origin completed in a closed loop before each round, a second.
     pub capacity_rps: Vec<f64>,
     /// The static limit.
-    pub found: Option<Found>,
+    pub found: Option<FoundLimit>,
     /// Every run.
-    pub runs: Vec<Run>,
+    pub runs: Vec<SlowRun>,
     /// Reasons for which the whole row or one protection was not measured.
     pub missing: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! `docs/slow-origins.md`.
 
-use super::{BAR, EARLY_PER_REFUSED, EARLY_S, Origin, Phase, PhaseResult, Report, Row, Run};
+use super::{BAR, EARLY_PER_REFUSED, EARLY_S, Origin, Phase, PhaseResult, Report, Row, SlowRun};
 use crate::origins::{FIRST, Protection, TARGET};
 use crate::spread::cell;
 use std::fmt::Write;
@@ -157,7 +157,7 @@ fn details(row: &Row) -> String {
 }
 
 /// The line of one kind in one phase of one run.
-fn line(text: &mut String, run: &Run, phase: Phase, kind: &str) {
+fn line(text: &mut String, run: &SlowRun, phase: Phase, kind: &str) {
     let Some(phase) = run.phase(phase) else { return };
     let Some(result) = phase.kinds.iter().find(|result| result.kind == kind) else { return };
     let time = |ms: Option<f64>| match ms {
@@ -180,7 +180,7 @@ fn line(text: &mut String, run: &Run, phase: Phase, kind: &str) {
     );
 }
 
-fn through(run: &Run) -> String {
+fn through(run: &SlowRun) -> String {
     let spoilt = if run.is_spoilt { " (the machine did not keep up)" } else { "" };
     format!("{}{spoilt}", run.protection.name())
 }
@@ -221,10 +221,10 @@ const _: () = assert!(FIRST.as_secs() == 3 && EARLY_S == 10);
 mod tests {
     use super::super::{Early, KindResult, Loss};
     use super::*;
-    use crate::origins::{Belief, Found, Plan, Share};
+    use crate::origins::{Belief, FoundLimit, Plan, Share};
 
     /// A run in which every phase came to `worth`, and this number of the first kind were refused in calm.
-    fn run(origin: Origin, protection: Protection, worth: f64, refused: u64) -> Run {
+    fn run(origin: Origin, protection: Protection, worth: f64, refused: u64) -> SlowRun {
         let belief = Belief::of(&[Plan {
             limit: 6.0,
             knee: 3.4,
@@ -261,7 +261,7 @@ mod tests {
         };
         let loss = origin.loss().map(|_: Loss| Phase::Loss);
         let phases = [Phase::Calm, Phase::Crowd].into_iter().chain(loss).map(phase).collect();
-        Run { protection, phases, is_spoilt: protection == Protection::Envoy }
+        SlowRun { protection, phases, is_spoilt: protection == Protection::Envoy }
     }
 
     fn row(origin: Origin, ours: f64, refused: u64) -> Row {
@@ -270,7 +270,7 @@ mod tests {
             lengths_s: vec![(Phase::Calm, 25), (Phase::Crowd, 15), (Phase::Loss, 10)],
             rounds: 1,
             capacity_rps: vec![150.04],
-            found: Some(Found {
+            found: Some(FoundLimit {
                 maxconn: 48,
                 queue_timeout_ms: 500,
                 trials: vec![("maxconn 48, timeout queue 500 ms".to_owned(), 0.98)],

@@ -2,7 +2,7 @@
 //! table.
 //!
 //! 1. A [`Case`] is a composition, a load and a kind of page; [`Case::all`] lists them in the order of a round.
-//! 2. A [`Run`] is what one of them found, as [`flashweir_core::measure::useful`] defines it.
+//! 2. A [`UsefulRun`] is what one of them found, as [`flashweir_core::measure::useful`] defines it.
 //! 3. [`text`] is the table: medians and spread over the rounds.
 
 mod table;
@@ -68,9 +68,9 @@ impl Case {
     }
 }
 
-/// Result of one run.
+/// Result of one run of a case: the use of the origin's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run {
+pub struct UsefulRun {
     /// The case.
     pub case: Case,
     /// In which round, from 0.

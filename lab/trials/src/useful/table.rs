@@ -1,6 +1,6 @@
 //! Medians and spread over the rounds, as text.
 
-use super::{Case, Composition, LOADS, PAGES_MS, Run};
+use super::{Case, Composition, LOADS, PAGES_MS, UsefulRun};
 use crate::spread::{cell, median};
 use flashweir_core::measure::Useful;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Useful of each case, the ratio of the default composition to the sentry alone (round by round), and the
 /// two factors. A case that was not run is a dash.
 #[must_use]
-pub fn text(runs: &[Run]) -> String {
+pub fn text(runs: &[UsefulRun]) -> String {
     let mut text = String::from(
         "Useful: busy share of the origin × share of its completions in time, median [min–max]\n\n",
     );
@@ -33,7 +33,7 @@ pub fn text(runs: &[Run]) -> String {
         });
         line(&mut text, [&page(page_ms), &format!("{load}×"), &factors[0], &factors[1], &factors[2], ""]);
     }
-    let saturated: Vec<&Run> = runs.iter().filter(|run| run.is_saturated).collect();
+    let saturated: Vec<&UsefulRun> = runs.iter().filter(|run| run.is_saturated).collect();
     if !saturated.is_empty() {
         text.push_str("\nThe load generator did not keep up, so the load was less than it says:\n\n");
     }
@@ -54,12 +54,12 @@ fn page(page_ms: u32) -> String {
     format!("{page_ms} ms")
 }
 
-fn values(runs: &[Run], case: Case, of: impl Fn(&Useful) -> f64) -> Vec<f64> {
+fn values(runs: &[UsefulRun], case: Case, of: impl Fn(&Useful) -> f64) -> Vec<f64> {
     runs.iter().filter(|run| run.case == case).map(|run| of(&run.useful)).collect()
 }
 
 /// Default over sentry alone, of the rounds that have both.
-fn ratios(runs: &[Run], load: f64, page_ms: u32) -> Vec<f64> {
+fn ratios(runs: &[UsefulRun], load: f64, page_ms: u32) -> Vec<f64> {
     let of = |composition, round| {
         let case = Case { composition, load, page_ms };
         let run = runs.iter().find(|run| run.case == case && run.round == round)?;
@@ -83,9 +83,9 @@ fn line(text: &mut String, [page, load, news, sentry, default, ratio]: [&str; 6]
 mod tests {
     use super::*;
 
-    fn run(composition: Composition, round: usize, busy: f64, in_time: f64) -> Run {
+    fn run(composition: Composition, round: usize, busy: f64, in_time: f64) -> UsefulRun {
         let useful = Useful { busy, in_time, processor_ms: Some(5.0) };
-        Run { case: Case { composition, load: 3.0, page_ms: 5 }, round, useful, is_saturated: false }
+        UsefulRun { case: Case { composition, load: 3.0, page_ms: 5 }, round, useful, is_saturated: false }
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             run(Composition::SentryAlone, 1, 0.5, 1.0),
             run(Composition::Default, 1, 1.0, 0.5),
             // Its partner of this round was not measured.
-            Run { is_saturated: true, ..run(Composition::Default, 2, 0.7, 1.0) },
+            UsefulRun { is_saturated: true, ..run(Composition::Default, 2, 0.7, 1.0) },
         ];
         insta::assert_snapshot!(text(&runs));
     }

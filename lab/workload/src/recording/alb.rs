@@ -1,7 +1,7 @@
 //! Access logs of AWS Application Load Balancers: 12 fields before the request in quotes, of which the second
 //! is the time of the answer, and 9 after it, of which the last is the time at which the request came.
 
-use crate::recording::entry::{Entry, Flaw, Target, checked_size, is_status, method_and_target};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_size, is_status, method_and_target};
 use crate::recording::fields::next_field;
 use crate::recording::log_time;
 use crate::recording::problem::Defect;
@@ -35,7 +35,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
     let (method, target) = method_and_target(request)?;
     // Balancers of before 2018 do not say when the request came.
     let time = came.and_then(log_time::iso).unwrap_or(answered);
-    Ok(Entry { time, method: method.into(), target: Target::escaped(target), bytes })
+    Ok(Entry { time, method: method.into(), target: EntryTarget::escaped(target), bytes })
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
         let entry = parse(LINE.as_bytes()).unwrap();
         assert_eq!(entry.time, Stamp { second: 1_715_940_302, nanosecond: Some(1_000) });
         assert_eq!(&*entry.method, b"GET");
-        assert_eq!(entry.target, Target::escaped(&b"https://shop.example:443/a?q=b%20c"[..]));
+        assert_eq!(entry.target, EntryTarget::escaped(&b"https://shop.example:443/a?q=b%20c"[..]));
         assert_eq!(entry.bytes, Some(366));
         let old = &LINE[..LINE.find(" ECDHE").unwrap()];
         assert_eq!(parse(old.as_bytes()).unwrap().time.nanosecond, Some(250_000_000));

@@ -3,7 +3,7 @@
 use crate::recording::document_table::{DocumentTable, NoNumber};
 use crate::recording::entry::{Entry, Flaw};
 use crate::recording::format::Order;
-use crate::recording::problem::{Backwards, Defect, Place, Problems, Unparsed};
+use crate::recording::problem::{Backwards, Defect, Problems, RecordLocation, Unparsed};
 use crate::recording::{Methods, Options, Recording, RecordingError, Stamps};
 use flashweir_core::limits::{
     LOG_LINES, LOG_REORDERED_S, RECORDED_DOCUMENTS, RECORDED_REQUESTS, RECORDED_SPAN_S, RECORDED_TEXT_BYTES,
@@ -72,26 +72,26 @@ impl<'a> Collector<'a> {
     /// Takes one line or record, parsed or not. O(length of its path).
     pub(super) fn take(
         &mut self,
-        place: Place,
+        location: RecordLocation,
         parsed: Result<Entry<'_>, Flaw<'_>>,
     ) -> Result<(), RecordingError> {
         if self.lines() == self.bounds.lines {
-            return Err(RecordingError::TooManyLines(place));
+            return Err(RecordingError::TooManyLines(location));
         }
         match parsed.and_then(|entry| self.check_time(entry)) {
             Ok((entry, _)) if !self.options.methods.keep(&entry.method) => {
                 self.problems.left_out += 1;
                 Ok(())
             }
-            Ok((entry, since_first_s)) => self.keep(place, &entry, since_first_s),
-            Err(flaw) => self.reject(place, flaw),
+            Ok((entry, since_first_s)) => self.keep(location, &entry, since_first_s),
+            Err(flaw) => self.reject(location, flaw),
         }
     }
 
     /// Counts a request that did not go to the server whose log this is.
-    pub(super) fn pass_over(&mut self, place: Place) -> Result<(), RecordingError> {
+    pub(super) fn pass_over(&mut self, location: RecordLocation) -> Result<(), RecordingError> {
         if self.lines() == self.bounds.lines {
-            return Err(RecordingError::TooManyLines(place));
+            return Err(RecordingError::TooManyLines(location));
         }
         self.problems.elsewhere += 1;
         Ok(())
@@ -131,17 +131,22 @@ impl<'a> Collector<'a> {
         Ok((entry, since_first_s.max(-i64::from(RECORDED_SPAN_S))))
     }
 
-    fn keep(&mut self, place: Place, entry: &Entry<'_>, since_first_s: i64) -> Result<(), RecordingError> {
+    fn keep(
+        &mut self,
+        location: RecordLocation,
+        entry: &Entry<'_>,
+        since_first_s: i64,
+    ) -> Result<(), RecordingError> {
         if self.offsets_ns.len() == self.bounds.requests {
-            return Err(RecordingError::TooManyRequests(place));
+            return Err(RecordingError::TooManyRequests(location));
         }
         // A method is a token, so it is text: `checked_method` and the World Cup's table see to it.
         let method = str::from_utf8(&entry.method).unwrap_or_default();
         let document = match self.table.number(method, &entry.target, entry.bytes.unwrap_or(0)) {
             Ok(number) => number,
-            Err(NoNumber::Defect(defect)) => return self.reject(place, defect.at(entry.target.shown())),
-            Err(NoNumber::TooMany) => return Err(RecordingError::TooManyDocuments(place)),
-            Err(NoNumber::TooMuchText) => return Err(RecordingError::TooMuchText(place)),
+            Err(NoNumber::Defect(defect)) => return self.reject(location, defect.at(entry.target.shown())),
+            Err(NoNumber::TooMany) => return Err(RecordingError::TooManyDocuments(location)),
+            Err(NoNumber::TooMuchText) => return Err(RecordingError::TooMuchText(location)),
         };
         // Ten years of nanoseconds fit: `check_time` has seen to the span.
         let mut offset_ns = since_first_s * NANOSECONDS + i64::from(entry.time.nanosecond.unwrap_or(0));
@@ -151,7 +156,7 @@ impl<'a> Collector<'a> {
                 self.is_in_order = false;
             } else {
                 let by_s = back_ns.unsigned_abs().div_ceil(NANOSECONDS as u64);
-                self.note_backwards(Backwards { place, by_s })?;
+                self.note_backwards(Backwards { location, by_s })?;
                 offset_ns = self.latest_ns;
             }
         }
@@ -163,8 +168,8 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn reject(&mut self, place: Place, flaw: Flaw<'_>) -> Result<(), RecordingError> {
-        let unparsed = Unparsed::new(place, flaw.defect, &flaw.part);
+    fn reject(&mut self, location: RecordLocation, flaw: Flaw<'_>) -> Result<(), RecordingError> {
+        let unparsed = Unparsed::new(location, flaw.defect, &flaw.part);
         if self.options.strict {
             return Err(RecordingError::NotParsed(unparsed));
         }
@@ -229,7 +234,7 @@ fn moments(offsets_ns: &[i64], begin_ns: i64, stamps: Stamps) -> Arc<[Duration]>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::entry::Target;
+    use crate::recording::entry::EntryTarget;
     use crate::recording::log_time::Stamp;
 
     fn seconds(seconds: &[i64]) -> Vec<i64> {
@@ -254,7 +259,7 @@ mod tests {
     }
 
     fn entry(time: Stamp, path: &str) -> Entry<'_> {
-        Entry { time, method: b"GET".into(), target: Target::plain(path.as_bytes()), bytes: None }
+        Entry { time, method: b"GET".into(), target: EntryTarget::plain(path.as_bytes()), bytes: None }
     }
 
     /// The recording of requests that came these milliseconds after a moment.
@@ -264,7 +269,7 @@ mod tests {
         for (came_ms, line) in came_ms.iter().zip(1..) {
             let nanosecond = Some(came_ms.rem_euclid(1_000) as u32 * 1_000_000);
             let time = Stamp { second: 1_431_857_103 + came_ms.div_euclid(1_000), nanosecond };
-            collector.take(Place::Line(line), Ok(entry(time, &format!("/{came_ms}")))).unwrap();
+            collector.take(RecordLocation::Line(line), Ok(entry(time, &format!("/{came_ms}")))).unwrap();
         }
         collector.finish().unwrap()
     }
@@ -293,7 +298,10 @@ mod tests {
             recording.moments()[..],
             [700, 3_600_500, 3_600_500, 3_600_700].map(Duration::from_millis)
         );
-        assert_eq!(recording.problems().first_backwards, [Backwards { place: Place::Line(2), by_s: 3_601 }]);
+        assert_eq!(
+            recording.problems().first_backwards,
+            [Backwards { location: RecordLocation::Line(2), by_s: 3_601 }]
+        );
     }
 
     /// Reads paths until one is refused.
@@ -303,7 +311,7 @@ mod tests {
         let mut taken = paths
             .iter()
             .zip(1..)
-            .map(|(path, line)| collector.take(Place::Line(line), Ok(entry(Stamp::whole(7), path))));
+            .map(|(path, line)| collector.take(RecordLocation::Line(line), Ok(entry(Stamp::whole(7), path))));
         let error = taken.find_map(Result::err).expect("a bound").to_string();
         assert!(error.starts_with(wanted), "{error}");
     }

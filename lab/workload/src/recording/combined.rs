@@ -2,7 +2,7 @@
 //! "agent"`, the last two only in the combined. The time may have a fraction of a second, or be one of ISO
 //! 8601.
 
-use crate::recording::entry::{Entry, Flaw, Target, checked_size, is_status, method_and_target};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_size, is_status, method_and_target};
 use crate::recording::log_time::{self, Stamp};
 use crate::recording::problem::Defect;
 
@@ -16,7 +16,12 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
     let (request, rest) = split_request(rest)?;
     let (method, target) = method_and_target(request)?;
     let size = rest.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
-    Ok(Entry { time, method: method.into(), target: Target::escaped(target), bytes: checked_size(size)? })
+    Ok(Entry {
+        time,
+        method: method.into(),
+        target: EntryTarget::escaped(target),
+        bytes: checked_size(size)?,
+    })
 }
 
 /// The time and what follows it. A bracket that holds no time is passed over: a host may be `[2001:db8::1]`.
@@ -83,7 +88,7 @@ mod tests {
         let entry = parse(line.as_bytes()).unwrap_or_else(|flaw| panic!("{line}: {flaw:?}"));
         assert_eq!(entry.time, Stamp::whole(1_431_857_103), "{line}");
         assert_eq!(&*entry.method, method.as_bytes(), "{line}");
-        assert_eq!(entry.target, Target::escaped(target.as_bytes()), "{line}");
+        assert_eq!(entry.target, EntryTarget::escaped(target.as_bytes()), "{line}");
         assert_eq!(entry.bytes, bytes, "{line}");
     }
 

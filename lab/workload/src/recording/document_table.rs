@@ -1,6 +1,6 @@
 //! The distinct documents of a log, each held once and known by a number.
 
-use crate::recording::entry::Target;
+use crate::recording::entry::EntryTarget;
 use crate::recording::path::{push_path, push_path_and_query};
 use crate::recording::problem::Defect;
 use flashweir_core::limits::RECORDED_DOCUMENTS;
@@ -72,19 +72,24 @@ impl DocumentTable {
     }
 
     /// The number of a document, a new one if it is new. O(length of its path).
-    pub(super) fn number(&mut self, method: &str, target: &Target<'_>, bytes: u64) -> Result<u32, NoNumber> {
+    pub(super) fn number(
+        &mut self,
+        method: &str,
+        target: &EntryTarget<'_>,
+        bytes: u64,
+    ) -> Result<u32, NoNumber> {
         self.name.clear();
         self.name.push_str(method);
         self.name.push(' ');
         match target {
-            Target::Text(text, escapes) => {
+            EntryTarget::Text(text, escapes) => {
                 push_path(text, *escapes, &mut self.name).map_err(NoNumber::Defect)?;
             }
-            Target::Split { path, query } => {
+            EntryTarget::Split { path, query } => {
                 push_path_and_query(path, query.as_deref(), &mut self.name).map_err(NoNumber::Defect)?;
             }
             // Writing into a string cannot fail.
-            Target::Object(id) => write!(self.name, "/object/{id}").unwrap_or_default(),
+            EntryTarget::Object(id) => write!(self.name, "/object/{id}").unwrap_or_default(),
         }
         if let Some(number) = self.numbers.get(self.name.as_str()) {
             let largest = &mut self.bytes[*number as usize];
@@ -125,13 +130,16 @@ mod tests {
     #[test]
     fn the_same_document_has_the_same_number_and_its_largest_size() {
         let mut table = DocumentTable::new(9, 99);
-        assert_eq!(table.number("GET", &Target::plain(b"/a"), 5), Ok(0));
-        assert_eq!(table.number("GET", &Target::plain(b"/b c"), 1), Ok(1));
-        assert_eq!(table.number("HEAD", &Target::plain(b"/a"), 0), Ok(2));
-        assert_eq!(table.number("GET", &Target::escaped(br"/b\x20c"), 9), Ok(1));
-        assert_eq!(table.number("GET", &Target::plain(b"http://elsewhere/a"), 2), Ok(0));
-        assert_eq!(table.number("GET", &Target::Object(7), 3), Ok(3));
-        assert_eq!(table.number("GET", &Target::plain(b"*"), 3), Err(NoNumber::Defect(Defect::NotAPath)));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/a"), 5), Ok(0));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/b c"), 1), Ok(1));
+        assert_eq!(table.number("HEAD", &EntryTarget::plain(b"/a"), 0), Ok(2));
+        assert_eq!(table.number("GET", &EntryTarget::escaped(br"/b\x20c"), 9), Ok(1));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"http://elsewhere/a"), 2), Ok(0));
+        assert_eq!(table.number("GET", &EntryTarget::Object(7), 3), Ok(3));
+        assert_eq!(
+            table.number("GET", &EntryTarget::plain(b"*"), 3),
+            Err(NoNumber::Defect(Defect::NotAPath))
+        );
         let documents = table.into_documents();
         let wanted = [("GET", "/a", 5), ("GET", "/b%20c", 9), ("HEAD", "/a", 0), ("GET", "/object/7", 3)];
         assert!(documents.iter().map(Named::document).eq(wanted.map(|(method, path, bytes)| Document {
@@ -144,13 +152,13 @@ mod tests {
     #[test]
     fn it_is_bounded_and_known_documents_still_have_their_number() {
         let mut table = DocumentTable::new(2, 99);
-        assert_eq!(table.number("GET", &Target::plain(b"/a"), 5), Ok(0));
-        assert_eq!(table.number("GET", &Target::plain(b"/b"), 5), Ok(1));
-        assert_eq!(table.number("GET", &Target::plain(b"/c"), 5), Err(NoNumber::TooMany));
-        assert_eq!(table.number("GET", &Target::plain(b"/b"), 5), Ok(1));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/a"), 5), Ok(0));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/b"), 5), Ok(1));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/c"), 5), Err(NoNumber::TooMany));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/b"), 5), Ok(1));
         let mut table = DocumentTable::new(9, "GET /aGET /b".len());
-        assert_eq!(table.number("GET", &Target::plain(b"/a"), 5), Ok(0));
-        assert_eq!(table.number("GET", &Target::plain(b"/b"), 5), Ok(1));
-        assert_eq!(table.number("GET", &Target::plain(b"/"), 5), Err(NoNumber::TooMuchText));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/a"), 5), Ok(0));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/b"), 5), Ok(1));
+        assert_eq!(table.number("GET", &EntryTarget::plain(b"/"), 5), Err(NoNumber::TooMuchText));
     }
 }

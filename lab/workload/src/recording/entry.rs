@@ -11,14 +11,14 @@ pub(super) struct Entry<'a> {
     /// Time of arrival.
     pub(super) time: Stamp,
     pub(super) method: Cow<'a, [u8]>,
-    pub(super) target: Target<'a>,
+    pub(super) target: EntryTarget<'a>,
     /// Size of the answer, where the log has it.
     pub(super) bytes: Option<u64>,
 }
 
-/// The requested target.
+/// Target of one request in a log.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target<'a> {
+pub(super) enum EntryTarget<'a> {
     /// Path and query in one, with the escapes that the server writes into its log.
     Text(Cow<'a, [u8]>, Escapes),
     /// Path and query in two, as they came.
@@ -38,7 +38,7 @@ pub(super) enum Escapes {
     Hash,
 }
 
-impl<'a> Target<'a> {
+impl<'a> EntryTarget<'a> {
     /// As it came.
     pub(super) fn plain(text: impl Into<Cow<'a, [u8]>>) -> Self {
         Self::Text(text.into(), Escapes::None)

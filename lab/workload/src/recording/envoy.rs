@@ -1,7 +1,7 @@
 //! Envoy's default format, and that of Istio, which has three fields more:
 //! `[time] "request" status flags received sent milliseconds …`.
 
-use crate::recording::entry::{Entry, Flaw, Target, method_and_target};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, method_and_target};
 use crate::recording::fields::next_field;
 use crate::recording::log_time;
 use crate::recording::problem::Defect;
@@ -40,7 +40,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
         return Err(NO_NUMBERS.unshown());
     };
     let (method, target) = method_and_target(request)?;
-    Ok(Entry { time, method: method.into(), target: Target::plain(target), bytes: Some(bytes) })
+    Ok(Entry { time, method: method.into(), target: EntryTarget::plain(target), bytes: Some(bytes) })
 }
 
 fn split_time(inside: &[u8]) -> Option<(log_time::Stamp, &[u8])> {
@@ -66,7 +66,7 @@ mod tests {
         for line in [LINE, ISTIO] {
             let entry = parse(line.as_bytes()).unwrap();
             let time = Stamp { second: 1_431_857_103, nanosecond: Some(250_000_000) };
-            let target = Target::plain(&b"/a?q=b%20c"[..]);
+            let target = EntryTarget::plain(&b"/a?q=b%20c"[..]);
             assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes: Some(135) }, "{line}");
         }
         assert!(parse(LINE.replace("200 - 0 135", "0 DC 0 0").as_bytes()).is_ok());

@@ -1,7 +1,7 @@
 //! Reasons for which a log cannot be read, or a recording not be used as wished.
 
 use crate::recording::format::names;
-use crate::recording::problem::{Backwards, Place, Unparsed};
+use crate::recording::problem::{Backwards, RecordLocation, Unparsed};
 use flashweir_core::limits::{
     LOG_LINE_SKIPPED_BYTES, LOG_LINES, PROFILE_BINS, RECORDED_DOCUMENTS, RECORDED_REQUESTS,
     RECORDED_TEXT_BYTES,
@@ -13,10 +13,10 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// Reading failed.
-    #[error("{place}: cannot be read")]
+    #[error("{location}: cannot be read")]
     Unreadable {
-        /// The place that was to be read next.
-        place: Place,
+        /// The location that was to be read next.
+        location: RecordLocation,
         /// Error of the reader.
         source: io::Error,
     },
@@ -29,12 +29,12 @@ pub enum RecordingError {
     /// The beginning fits none of the formats.
     #[error(
         "its beginning is of no log format known here ({names}); name a pattern, such as \
-         '$remote_addr - - [$time_local] \"$request\" $status $body_bytes_sent'; {place}: \"{line}\"",
+         '$remote_addr - - [$time_local] \"$request\" $status $body_bytes_sent'; {location}: \"{line}\"",
         names = names()
     )]
     UnknownFormat {
         /// The first line that is not empty.
-        place: Place,
+        location: RecordLocation,
         /// Its beginning, made printable.
         line: String,
     },
@@ -73,21 +73,21 @@ pub enum RecordingError {
     TimeWentBack(Backwards),
     /// More lines than are read.
     #[error("{0}: more than {LOG_LINES} lines or records")]
-    TooManyLines(Place),
+    TooManyLines(RecordLocation),
     /// A line without an end.
     #[error("{0}: has no end within {LOG_LINE_SKIPPED_BYTES} bytes: this is no log")]
-    EndlessLine(Place),
+    EndlessLine(RecordLocation),
     /// More requests than are kept.
     #[error("{0}: more than {RECORDED_REQUESTS} requests; replay a part of the log")]
-    TooManyRequests(Place),
+    TooManyRequests(RecordLocation),
     /// More documents than are kept.
     #[error("{0}: more than {RECORDED_DOCUMENTS} distinct documents; replay a part of the log")]
-    TooManyDocuments(Place),
+    TooManyDocuments(RecordLocation),
     /// More text than is kept.
     #[error(
         "{0}: the distinct documents have more than {RECORDED_TEXT_BYTES} bytes of text; replay a part of the log"
     )]
-    TooMuchText(Place),
+    TooMuchText(RecordLocation),
     /// A factor that is zero, negative, infinite or not a number.
     #[error("{0} is not a factor: expected a finite number above zero")]
     NotAFactor(f64),

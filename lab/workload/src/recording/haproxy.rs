@@ -1,7 +1,7 @@
 //! HAProxy's `option httplog`, with or without the prefix of syslog:
 //! `client [time] frontend backend/server TR/Tw/Tc/Tr/Ta status bytes … "request"`.
 
-use crate::recording::entry::{Entry, Escapes, Flaw, Target, is_status, method_and_target};
+use crate::recording::entry::{Entry, EntryTarget, Escapes, Flaw, is_status, method_and_target};
 use crate::recording::fields::next_field;
 use crate::recording::log_time::{self, Stamp};
 use crate::recording::problem::Defect;
@@ -34,7 +34,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
         return Err(Defect::NoRequest.at(request));
     }
     let (method, target) = method_and_target(request)?;
-    let target = Target::Text(target.into(), Escapes::Hash);
+    let target = EntryTarget::Text(target.into(), Escapes::Hash);
     Ok(Entry { time, method: method.into(), target, bytes: Some(bytes) })
 }
 
@@ -71,7 +71,7 @@ mod tests {
     fn a_line_with_what_syslog_puts_before_it() {
         let entry = parse(LINE.as_bytes()).unwrap();
         let time = Stamp { second: 1_431_857_103, nanosecond: Some(250_000_000) };
-        let target = Target::Text(b"/a#22b?q=c%20d".into(), Escapes::Hash);
+        let target = EntryTarget::Text(b"/a#22b?q=c%20d".into(), Escapes::Hash);
         assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes: Some(2_750) });
         let early = LINE.replace("/109 200 2750", "/+109 200 +2750").replace("{shop.example} {} ", "");
         assert_eq!(parse(early.as_bytes()).unwrap().bytes, Some(2_750));

@@ -3,10 +3,10 @@
 
 use crate::recording::RecordingError;
 use crate::recording::collector::Collector;
-use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_method, checked_size};
 use crate::recording::json;
 use crate::recording::log_time;
-use crate::recording::problem::{Defect, Place};
+use crate::recording::problem::{Defect, RecordLocation};
 use hifijson::token::Lex as _;
 use hifijson::{Error, IterLexer, Lex, SliceLexer};
 use std::io::BufRead;
@@ -32,17 +32,17 @@ pub(super) fn read(stream: impl BufRead, collector: &mut Collector<'_>) -> Resul
     let mut stopped = None;
     let whole = entries(&mut lexer, |fields| {
         number += 1;
-        take(&fields, Place::Record(number), &mut host, collector).map_err(|error| {
+        take(&fields, RecordLocation::Record(number), &mut host, collector).map_err(|error| {
             stopped = Some(error);
             // Any error ends the reading.
             Error::Depth
         })
     });
-    let place = Place::Record(number + 1);
+    let location = RecordLocation::Record(number + 1);
     match (stopped, lexer.error, whole) {
         (Some(error), ..) => Err(error),
-        (None, Some(source), _) => Err(RecordingError::Unreadable { place, source }),
-        (None, None, Err(_)) => collector.take(place, Err(Defect::BrokenArchive.unshown())),
+        (None, Some(source), _) => Err(RecordingError::Unreadable { location, source }),
+        (None, None, Err(_)) => collector.take(location, Err(Defect::BrokenArchive.unshown())),
         (None, None, Ok(())) => Ok(()),
     }
 }
@@ -111,7 +111,7 @@ impl Fields {
         Ok(Entry {
             time,
             method: checked_method(method)?,
-            target: Target::plain(without_fragment(url)),
+            target: EntryTarget::plain(without_fragment(url)),
             bytes,
         })
     }
@@ -119,20 +119,20 @@ impl Fields {
 
 fn take(
     fields: &Fields,
-    place: Place,
+    location: RecordLocation,
     host: &mut Option<Vec<u8>>,
     collector: &mut Collector<'_>,
 ) -> Result<(), RecordingError> {
     let Some(of) = fields.url.as_deref().and_then(host_of) else {
         // `data:` and `blob:` never leave the browser.
         let flaw = if fields.url.is_some() { Defect::NotHttp } else { Defect::Missing("request.url") };
-        return collector.take(place, Err(flaw.unshown()));
+        return collector.take(location, Err(flaw.unshown()));
     };
     let host = host.get_or_insert_with(|| of.to_ascii_lowercase());
     if fields.from_cache.is_some() || !of.eq_ignore_ascii_case(host) {
-        return collector.pass_over(place);
+        return collector.pass_over(location);
     }
-    collector.take(place, fields.entry())
+    collector.take(location, fields.entry())
 }
 
 /// Host and port of an `http` or `https` URL.

@@ -1,7 +1,7 @@
 //! Logs with a JSON object in each line: Caddy's, Traefik's, Envoy's, and those that people make of nginx's
 //! variables.
 
-use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size, method_and_target};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_method, checked_size, method_and_target};
 use crate::recording::json;
 use crate::recording::log_time::{self, Stamp};
 use crate::recording::problem::Defect;
@@ -158,7 +158,7 @@ impl Found<'_> {
         let bytes = bytes.and_then(|(_, size)| checked_size(size).ok().flatten());
         if let Some((_, request)) = self.of(|meaning| meaning == Meaning::Request) {
             let (method, target) = method_and_target(request).map_err(Flaw::into_owned)?;
-            let (method, target) = (method.to_vec().into(), Target::plain(target.to_vec()));
+            let (method, target) = (method.to_vec().into(), EntryTarget::plain(target.to_vec()));
             return Ok(Entry { time, method, target, bytes });
         }
         let Some((_, target)) = self.of(|meaning| meaning == Meaning::Target) else {
@@ -169,9 +169,9 @@ impl Found<'_> {
         let query = self.of(|meaning| meaning == Meaning::Query).map(|(_, query)| query.to_vec().into());
         let target = match query {
             Some(query) if !target.contains(&b'?') => {
-                Target::Split { path: target.to_vec().into(), query: Some(query) }
+                EntryTarget::Split { path: target.to_vec().into(), query: Some(query) }
             }
-            _ => Target::plain(target.to_vec()),
+            _ => EntryTarget::plain(target.to_vec()),
         };
         Ok(Entry { time, method: checked_method(method.to_vec())?, target, bytes })
     }
@@ -197,7 +197,7 @@ mod tests {
 
     const TIME: Stamp = Stamp { second: 1_431_857_103, nanosecond: Some(250_000_000) };
 
-    fn check(line: &str, layout: &Layout, time: Stamp, target: Target<'_>, bytes: Option<u64>) {
+    fn check(line: &str, layout: &Layout, time: Stamp, target: EntryTarget<'_>, bytes: Option<u64>) {
         let entry = parse(line.as_bytes(), layout).unwrap_or_else(|flaw| panic!("{line}: {flaw:?}"));
         assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes }, "{line}");
     }
@@ -205,35 +205,41 @@ mod tests {
     #[test]
     fn a_line_of_caddy() {
         let line = r#"{"level":"info","ts":1431857103.75,"logger":"http.log.access","msg":"handled request","request":{"remote_ip":"2001:db8::1","proto":"HTTP/2.0","method":"GET","host":"shop.example","uri":"/a?q=b%20c","headers":{"User-Agent":["say \"x\""]}},"user_id":"","duration":0.5,"size":170,"status":200,"resp_headers":{"size":["9"]}}"#;
-        check(line, &CADDY, TIME, Target::plain(&b"/a?q=b%20c"[..]), Some(170));
+        check(line, &CADDY, TIME, EntryTarget::plain(&b"/a?q=b%20c"[..]), Some(170));
         let written = line.replace("1431857103.75", "\"2015/05/17 10:05:03.250\"").replace("0.5", "\"1ms\"");
-        check(&written, &CADDY, TIME, Target::plain(&b"/a?q=b%20c"[..]), Some(170));
+        check(&written, &CADDY, TIME, EntryTarget::plain(&b"/a?q=b%20c"[..]), Some(170));
     }
 
     #[test]
     fn a_line_of_traefik() {
         let line = r#"{"ClientHost":"2001:db8::1","DownstreamContentSize":170,"DownstreamStatus":200,"Duration":9000000000,"RequestMethod":"GET","RequestPath":"/a?q=\"","StartUTC":"2015-05-17T10:05:03.25Z","time":"2015-05-17T12:05:12+02:00"}"#;
-        check(line, &TRAEFIK, TIME, Target::plain(&b"/a?q=\""[..]), Some(170));
+        check(line, &TRAEFIK, TIME, EntryTarget::plain(&b"/a?q=\""[..]), Some(170));
         let dropped = line.replace("StartUTC", "x");
-        check(&dropped, &TRAEFIK, Stamp::whole(1_431_857_103), Target::plain(&b"/a?q=\""[..]), Some(170));
+        check(
+            &dropped,
+            &TRAEFIK,
+            Stamp::whole(1_431_857_103),
+            EntryTarget::plain(&b"/a?q=\""[..]),
+            Some(170),
+        );
     }
 
     #[test]
     fn a_line_of_envoy() {
         let line = r#"{"start_time":"2015-05-17T10:05:03.250Z","method":"GET","path":"/a","bytes_sent":170,"duration":9}"#;
-        check(line, &ENVOY, TIME, Target::plain(&b"/a"[..]), Some(170));
-        check(&line.replace("170", "null"), &ENVOY, TIME, Target::plain(&b"/a"[..]), None);
+        check(line, &ENVOY, TIME, EntryTarget::plain(&b"/a"[..]), Some(170));
+        check(&line.replace("170", "null"), &ENVOY, TIME, EntryTarget::plain(&b"/a"[..]), None);
     }
 
     #[test]
     fn lines_of_nginx_as_people_write_them() {
         let whole = r#"{"time_local":"17/May/2015:10:05:03 +0000","msec":"1431857103.750","remote_addr":"2001:db8::1","request":"GET /a?q=\u0022 HTTP/1.1","status":"200","body_bytes_sent":"170","request_time":"0.500"}"#;
-        check(whole, &NGINX, TIME, Target::plain(&b"/a?q=\""[..]), Some(170));
+        check(whole, &NGINX, TIME, EntryTarget::plain(&b"/a?q=\""[..]), Some(170));
         let parts = r#"nginx: {"time_iso8601":"2015-05-17T10:05:03+00:00","request_method":"GET","uri":"/a b","args":"q=1","body_bytes_sent":0}"#;
-        let target = Target::Split { path: b"/a b".into(), query: Some(b"q=1".into()) };
+        let target = EntryTarget::Split { path: b"/a b".into(), query: Some(b"q=1".into()) };
         check(parts, &NGINX, Stamp::whole(1_431_857_103), target, Some(0));
         let without = parts.replace("q=1", "-");
-        check(&without, &NGINX, Stamp::whole(1_431_857_103), Target::plain(&b"/a b"[..]), Some(0));
+        check(&without, &NGINX, Stamp::whole(1_431_857_103), EntryTarget::plain(&b"/a b"[..]), Some(0));
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub use document_table::Document;
 pub use error::RecordingError;
 pub use format::{Format, UnknownFormatName};
 pub use pattern::{Pattern, PatternError};
-pub use problem::{Backwards, Defect, Place, Problems, Unparsed};
+pub use problem::{Backwards, Defect, Problems, RecordLocation, Unparsed};
 
 /// Options for reading a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

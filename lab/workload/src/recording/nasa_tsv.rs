@@ -1,7 +1,7 @@
 //! The NASA log as tab-separated values: `host logname time method url response bytes referer useragent`, the
 //! time in seconds since 1970.
 
-use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size, is_status};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_method, checked_size, is_status};
 use crate::recording::log_time::Stamp;
 use crate::recording::problem::Defect;
 
@@ -26,7 +26,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, Flaw<'_>> {
         return Err(Defect::BadStatus.at(status));
     }
     let time = Stamp::whole(second);
-    Ok(Entry { time, method, target: Target::plain(url), bytes: checked_size(size)? })
+    Ok(Entry { time, method, target: EntryTarget::plain(url), bytes: checked_size(size)? })
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_line_of_the_log() {
         let entry = parse(b"h.example\t-\t807256800\tGET\t/images/logo.gif\t200\t1713\t\t").unwrap();
-        let (time, target) = (Stamp::whole(807_256_800), Target::plain(b"/images/logo.gif"));
+        let (time, target) = (Stamp::whole(807_256_800), EntryTarget::plain(b"/images/logo.gif"));
         assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes: Some(1_713) });
         assert!(is_header(b"host\tlogname\ttime\tmethod\turl\tresponse\tbytes\treferer\tuseragent"));
     }

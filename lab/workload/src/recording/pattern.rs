@@ -1,7 +1,7 @@
 //! Logs in a format of one's own, named by a pattern as nginx's `log_format` writes it:
 //! `$remote_addr [$time_local] "$request" $status $body_bytes_sent`.
 
-use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size, method_and_target};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_method, checked_size, method_and_target};
 use crate::recording::log_time;
 use crate::recording::problem::Defect;
 use flashweir_core::limits::{LOG_PATTERN_PARTS, LOG_REORDERED_S};
@@ -150,13 +150,13 @@ impl Pattern {
         if self.has(Meaning::Request) {
             let request = of(Meaning::Request).ok_or(Defect::NoRequest.unshown())?;
             let (method, target) = method_and_target(request)?;
-            return Ok(Entry { time, method: method.into(), target: Target::escaped(target), bytes });
+            return Ok(Entry { time, method: method.into(), target: EntryTarget::escaped(target), bytes });
         }
         let method = checked_method(of(Meaning::Method).ok_or(Defect::Missing("the method").unshown())?)?;
         let target = of(Meaning::Target).ok_or(Defect::Missing("the path").unshown())?;
         let target = match of(Meaning::Query) {
-            Some(query) if !target.contains(&b'?') => Target::escaped([target, b"?", query].concat()),
-            _ => Target::escaped(target),
+            Some(query) if !target.contains(&b'?') => EntryTarget::escaped([target, b"?", query].concat()),
+            _ => EntryTarget::escaped(target),
         };
         Ok(Entry { time, method, target, bytes })
     }
@@ -225,7 +225,7 @@ mod tests {
     fn check(text: &str, line: &str, time: Stamp, target: &str, bytes: Option<u64>) {
         let pattern = pattern(text);
         let entry = pattern.parse(line.as_bytes()).unwrap_or_else(|flaw| panic!("{line}: {flaw:?}"));
-        let target = Target::escaped(target.as_bytes());
+        let target = EntryTarget::escaped(target.as_bytes());
         assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes }, "{line}");
     }
 

@@ -28,8 +28,8 @@ pub struct Problems {
 /// One line that does not parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unparsed {
-    /// Place in the log.
-    pub place: Place,
+    /// Location in the log.
+    pub location: RecordLocation,
     /// The fault.
     pub defect: Defect,
     /// The part at fault, made printable, at most [`LOG_SNIPPET_CHARACTERS`] characters; empty where it might
@@ -40,15 +40,15 @@ pub struct Unparsed {
 /// One request whose time lies before that of one further up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backwards {
-    /// Place in the log.
-    pub place: Place,
+    /// Location in the log.
+    pub location: RecordLocation,
     /// Distance before the latest time seen, seconds.
     pub by_s: u64,
 }
 
-/// A place in a log.
+/// Location of a record in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RecordLocation {
     /// Line of a text, the first being 1.
     Line(u64),
     /// Record of a binary file, the first being 1.
@@ -165,25 +165,25 @@ impl Problems {
 }
 
 impl Unparsed {
-    pub(super) fn new(place: Place, defect: Defect, part: &[u8]) -> Self {
-        Self { place, defect, snippet: snippet(part) }
+    pub(super) fn new(location: RecordLocation, defect: Defect, part: &[u8]) -> Self {
+        Self { location, defect, snippet: snippet(part) }
     }
 }
 
 impl fmt::Display for Unparsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.defect)?;
+        write!(f, "{}: {}", self.location, self.defect)?;
         if self.snippet.is_empty() { Ok(()) } else { write!(f, ": \"{}\"", self.snippet) }
     }
 }
 
 impl fmt::Display for Backwards {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} s before the latest time above it", self.place, self.by_s)
+        write!(f, "{}: {} s before the latest time above it", self.location, self.by_s)
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RecordLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => write!(f, "line {number}"),
@@ -228,11 +228,11 @@ mod tests {
 
     #[test]
     fn messages_name_the_place_and_the_part() {
-        let unparsed = Unparsed::new(Place::Line(7), Defect::BadSize, b"five");
+        let unparsed = Unparsed::new(RecordLocation::Line(7), Defect::BadSize, b"five");
         assert_eq!(unparsed.to_string(), "line 7: not a size in bytes (a number, or - for none): \"five\"");
-        let unparsed = Unparsed::new(Place::Record(3), Defect::PartialRecord, b"");
+        let unparsed = Unparsed::new(RecordLocation::Record(3), Defect::PartialRecord, b"");
         assert_eq!(unparsed.to_string(), "record 3: the file ends inside a record (of 20 bytes)");
-        let backwards = Backwards { place: Place::Line(8), by_s: 31 };
+        let backwards = Backwards { location: RecordLocation::Line(8), by_s: 31 };
         assert_eq!(backwards.to_string(), "line 8: 31 s before the latest time above it");
     }
 
@@ -240,12 +240,12 @@ mod tests {
     fn only_the_first_few_are_kept() {
         let mut problems = Problems::default();
         for line in 1..=9 {
-            problems.note_unparsed(Unparsed::new(Place::Line(line), Defect::NoTime, b""));
-            problems.note_backwards(Backwards { place: Place::Line(line), by_s: 1 });
+            problems.note_unparsed(Unparsed::new(RecordLocation::Line(line), Defect::NoTime, b""));
+            problems.note_backwards(Backwards { location: RecordLocation::Line(line), by_s: 1 });
         }
         assert_eq!((problems.unparsed, problems.backwards), (9, 9));
-        let lines: Vec<_> = problems.first_unparsed.iter().map(|unparsed| unparsed.place).collect();
-        assert_eq!(lines, [1, 2, 3, 4, 5].map(Place::Line));
+        let lines: Vec<_> = problems.first_unparsed.iter().map(|unparsed| unparsed.location).collect();
+        assert_eq!(lines, [1, 2, 3, 4, 5].map(RecordLocation::Line));
         assert_eq!(problems.first_backwards.len(), 5);
     }
 }

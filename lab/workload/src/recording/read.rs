@@ -6,7 +6,7 @@ use crate::recording::entry::{Entry, Flaw};
 use crate::recording::format::{self, Order};
 use crate::recording::json_lines::{self, Layout};
 use crate::recording::peek::{Peeked, peek};
-use crate::recording::problem::{Defect, Place, snippet};
+use crate::recording::problem::{Defect, RecordLocation, snippet};
 use crate::recording::world_cup::RECORD_BYTES;
 use crate::recording::{Format, Options, Pattern, Recording, RecordingError};
 use crate::recording::{alb, combined, envoy, haproxy, har, nasa_tsv, w3c, world_cup};
@@ -51,7 +51,7 @@ pub(super) fn read(
     }
     if beginning.is_empty() {
         let failure = all.read(&mut [0]).err();
-        let unreadable = |source| RecordingError::Unreadable { place: Place::Line(1), source };
+        let unreadable = |source| RecordingError::Unreadable { location: RecordLocation::Line(1), source };
         return Err(failure.map_or(RecordingError::Empty, unreadable));
     }
     let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning);
@@ -78,8 +78,10 @@ fn read_all(
         (_, How::Pattern(pattern)) => Lines::Pattern(pattern),
         (Some(Format::WorldCupBinary), _) => return read_records(reader, collector),
         (Some(Format::Har), _) => {
-            skip_mark(&mut reader)
-                .map_err(|source| RecordingError::Unreadable { place: Place::Record(1), source })?;
+            skip_mark(&mut reader).map_err(|source| RecordingError::Unreadable {
+                location: RecordLocation::Record(1),
+                source,
+            })?;
             return har::read(reader, collector);
         }
         (Some(Format::NasaTsv), _) => Lines::NasaTsv,
@@ -93,7 +95,8 @@ fn read_all(
         (Some(Format::NginxJson), _) => Lines::Json(&json_lines::NGINX),
         (Some(Format::Combined) | None, _) => Lines::Each(combined::parse),
     };
-    skip_mark(&mut reader).map_err(|source| RecordingError::Unreadable { place: Place::Line(1), source })?;
+    skip_mark(&mut reader)
+        .map_err(|source| RecordingError::Unreadable { location: RecordLocation::Line(1), source })?;
     read_lines(reader, lines, collector)
 }
 
@@ -101,7 +104,7 @@ fn read_all(
 fn unknown(beginning: &[u8]) -> RecordingError {
     let mut lines = (1..).zip(format::lines(beginning));
     let (number, line) = lines.find(|(_, line)| !line.is_empty()).unwrap_or((1, b""));
-    RecordingError::UnknownFormat { place: Place::Line(number), line: snippet(line) }
+    RecordingError::UnknownFormat { location: RecordLocation::Line(number), line: snippet(line) }
 }
 
 fn skip_mark(reader: &mut impl BufRead) -> io::Result<()> {
@@ -133,13 +136,13 @@ fn read_lines(
 ) -> Result<(), RecordingError> {
     let mut line = Vec::new();
     for number in 1.. {
-        let place = Place::Line(number);
+        let location = RecordLocation::Line(number);
         // Empty lines as well: a few compressed bytes may hold any number of them.
         if number > LOG_LINES {
-            return Err(RecordingError::TooManyLines(place));
+            return Err(RecordingError::TooManyLines(location));
         }
         let length = read_line(&mut reader, &mut line);
-        match length.map_err(|source| RecordingError::Unreadable { place, source })? {
+        match length.map_err(|source| RecordingError::Unreadable { location, source })? {
             Line::End => break,
             Line::Whole => {
                 let line = without_line_end(&line);
@@ -148,13 +151,13 @@ fn read_lines(
                 }
                 match lines.parse(line) {
                     Ok(None) => {}
-                    Ok(Some(entry)) => collector.take(place, Ok(entry))?,
-                    Err(flaw) => collector.take(place, Err(flaw))?,
+                    Ok(Some(entry)) => collector.take(location, Ok(entry))?,
+                    Err(flaw) => collector.take(location, Err(flaw))?,
                 }
             }
             // Nothing is shown of it: its beginning names the client.
-            Line::TooLong => collector.take(place, Err(Defect::TooLong.unshown()))?,
-            Line::Endless => return Err(RecordingError::EndlessLine(place)),
+            Line::TooLong => collector.take(location, Err(Defect::TooLong.unshown()))?,
+            Line::Endless => return Err(RecordingError::EndlessLine(location)),
         }
     }
     Ok(())
@@ -192,15 +195,15 @@ fn without_line_end(line: &[u8]) -> &[u8] {
 fn read_records(mut reader: impl BufRead, collector: &mut Collector<'_>) -> Result<(), RecordingError> {
     let mut bytes = Vec::with_capacity(RECORD_BYTES);
     for number in 1.. {
-        let place = Place::Record(number);
+        let location = RecordLocation::Record(number);
         bytes.clear();
         let record = reader.by_ref().take(RECORD_BYTES as u64).read_to_end(&mut bytes);
-        record.map_err(|source| RecordingError::Unreadable { place, source })?;
+        record.map_err(|source| RecordingError::Unreadable { location, source })?;
         match bytes.first_chunk() {
-            Some(record) => collector.take(place, world_cup::parse(record))?,
+            Some(record) => collector.take(location, world_cup::parse(record))?,
             None if bytes.is_empty() => break,
             // The next round finds the end.
-            None => collector.take(place, Err(Defect::PartialRecord.unshown()))?,
+            None => collector.take(location, Err(Defect::PartialRecord.unshown()))?,
         }
     }
     Ok(())

@@ -238,7 +238,7 @@ fn a_compressed_line_without_an_end_is_given_up() {
     let gzip = gzip.finish().unwrap();
     assert!(gzip.len() < 1 << 20, "{}", gzip.len());
     let error = Recording::read(gzip.as_slice(), Format::Combined, &Options::default()).unwrap_err();
-    assert!(matches!(error, RecordingError::EndlessLine(Place::Line(1))), "{error}");
+    assert!(matches!(error, RecordingError::EndlessLine(RecordLocation::Line(1))), "{error}");
 }
 
 #[test]

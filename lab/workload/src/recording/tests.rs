@@ -81,8 +81,8 @@ fn times_that_go_backwards_are_played_at_the_latest_time_seen() {
     assert_eq!(recording.moments()[..], [0, 0, 2, 2, 2].map(Duration::from_secs));
     assert_eq!(recording.documents()[..], [0, 1, 2, 3, 4]);
     let [first, second] = &recording.problems().first_backwards[..] else { panic!() };
-    assert_eq!(*first, Backwards { place: Place::Line(2), by_s: 2 });
-    assert_eq!(*second, Backwards { place: Place::Line(4), by_s: 1 });
+    assert_eq!(*first, Backwards { location: RecordLocation::Line(2), by_s: 2 });
+    assert_eq!(*second, Backwards { location: RecordLocation::Line(4), by_s: 1 });
     assert_eq!(recording.problems().backwards, 2);
     assert_eq!(recording.problems().unparsed, 0);
 }
@@ -158,11 +158,14 @@ fn overlong_lines_are_skipped_and_endless_ones_given_up() {
     let text = path_of_length(65_536) + &path_of_length(65_537) + &get(2, "/b");
     let recording = read(text).unwrap();
     let defects: Vec<_> =
-        recording.problems().first_unparsed.iter().map(|it| (it.place, it.defect)).collect();
-    assert_eq!(defects, [(Place::Line(1), Defect::PathTooLong), (Place::Line(2), Defect::TooLong)]);
+        recording.problems().first_unparsed.iter().map(|it| (it.location, it.defect)).collect();
+    assert_eq!(
+        defects,
+        [(RecordLocation::Line(1), Defect::PathTooLong), (RecordLocation::Line(2), Defect::TooLong)]
+    );
     assert_eq!(recording.moments().len(), 1);
     let error = Recording::read(std::io::repeat(b'a'), Format::Combined, &Options::default()).unwrap_err();
-    assert!(matches!(error, RecordingError::EndlessLine(Place::Line(1))), "{error}");
+    assert!(matches!(error, RecordingError::EndlessLine(RecordLocation::Line(1))), "{error}");
 }
 
 /// Gives what it has and then fails.

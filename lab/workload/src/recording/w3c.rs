@@ -4,7 +4,7 @@
 //! IIS writes milliseconds into `time-taken`, CloudFront seconds; both write the line, and its time, when the
 //! answer ends.
 
-use crate::recording::entry::{Entry, Flaw, Target, checked_method, checked_size};
+use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_method, checked_size};
 use crate::recording::fields::next_field;
 use crate::recording::log_time;
 use crate::recording::problem::Defect;
@@ -93,7 +93,7 @@ impl Reader {
         Ok(Entry {
             time: end.before(taken.unwrap_or_default()),
             method,
-            target: Target::Split { path, query: of(Column::Query).map(Into::into) },
+            target: EntryTarget::Split { path, query: of(Column::Query).map(Into::into) },
             bytes,
         })
     }
@@ -130,8 +130,8 @@ mod tests {
         reader.parse(line.as_bytes()).map(|entry| entry.expect("no directive"))
     }
 
-    fn target<'a>(path: &'a str, query: Option<&'a str>) -> Target<'a> {
-        Target::Split { path: path.as_bytes().into(), query: query.map(|query| query.as_bytes().into()) }
+    fn target<'a>(path: &'a str, query: Option<&'a str>) -> EntryTarget<'a> {
+        EntryTarget::Split { path: path.as_bytes().into(), query: query.map(|query| query.as_bytes().into()) }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! numbers big-endian: time (seconds since 1970), client, object, size (32 bits each); method, status, type
 //! of file, server (8 bits each).
 
-use crate::recording::entry::{Entry, Flaw, Target};
+use crate::recording::entry::{Entry, EntryTarget, Flaw};
 use crate::recording::log_time::Stamp;
 use crate::recording::problem::Defect;
 use std::ops::RangeInclusive;
@@ -29,7 +29,7 @@ pub(super) fn parse(record: &[u8; RECORD_BYTES]) -> Result<Entry<'_>, Flaw<'_>> 
     Ok(Entry {
         time: Stamp::whole(i64::from(number(0))),
         method: (*method).into(),
-        target: Target::Object(number(8)),
+        target: EntryTarget::Object(number(8)),
         bytes: Some(number(12)).filter(|size| *size != NO_SIZE).map(u64::from),
     })
 }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_record() {
         let entry = parse(&RECORD).unwrap();
-        let (time, target) = (Stamp::whole(897_490_304), Target::Object(258));
+        let (time, target) = (Stamp::whole(897_490_304), EntryTarget::Object(258));
         assert_eq!(entry, Entry { time, method: b"GET".into(), target, bytes: Some(4_096) });
         assert!(looks_like(&RECORD));
     }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::recording::{Backwards, Format, Methods, Options, Place, Recording, RecordingError, Stamps};
+use crate::recording::{
+    Backwards, Format, Methods, Options, RecordLocation, Recording, RecordingError, Stamps,
+};
 use flashweir_testkit::{require_program, skip};
 use proptest::prelude::*;
 
@@ -19,8 +21,8 @@ fn an_apache_log_of_ten_thousand_lines() {
     let problems = recording.problems();
     assert_eq!((recording.lines(), recording.moments().len()), (10_000, 9_994));
     assert_eq!((problems.unparsed, problems.left_out, problems.backwards), (0, 6, 9_441));
-    let steps_back =
-        [(4, 35), (5, 40), (6, 13)].map(|(line, by_s)| Backwards { place: Place::Line(line), by_s });
+    let steps_back = [(4, 35), (5, 40), (6, 13)]
+        .map(|(line, by_s)| Backwards { location: RecordLocation::Line(line), by_s });
     assert_eq!(problems.first_backwards[..3], steps_back);
     assert_eq!(recording.length(), Duration::from_secs(298_857));
     assert_eq!(recording.document_table().len(), 1_512);

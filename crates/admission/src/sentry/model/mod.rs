@@ -56,7 +56,7 @@ pub(super) struct Learned {
 
 /// Work done at one number in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct LevelWork {
     /// Number in flight.
     pub(super) in_flight: f64,
     /// Requests in flight, integrated over time, request-seconds.

@@ -3,7 +3,7 @@
 use super::change::{Changes, Evidence, Suspicion};
 use super::curve::Curve;
 use super::shape::Shape;
-use super::{Constants, Learned, Seen};
+use super::{Constants, Learned, LevelWork};
 use crate::sentry::look::Look;
 use crate::sentry::measured::{Measured, Variation};
 use crate::sentry::plan::Rule;
@@ -103,7 +103,7 @@ impl ModelRule {
     pub(in crate::sentry) fn look(
         &mut self,
         look: &Look,
-        seen: &[Seen],
+        levels: &[LevelWork],
         latency_us: &Histogram,
         age_us: &Histogram,
     ) -> Rule {
@@ -119,7 +119,7 @@ impl ModelRule {
         let is_waiting = tick.waiting_s > 0.0 || tick.shed > 0.0;
         self.calm_s = if is_waiting { 0.0 } else { self.calm_s + tick.span_s };
         if is_stationary && self.calm_s > self.usual_s * (1.0 + look.variation.all) {
-            self.learn_freely(look, seen);
+            self.learn_freely(look, levels);
         }
         // Requests from before the limit moved count as gone when the mean age in flight is no more than the
         // time since the move.
@@ -198,15 +198,15 @@ impl ModelRule {
 
     /// While no request waits the number in flight varies by itself, and each is evidence: as many requests
     /// go from n to n + 1 as come back, for any distribution of their times.
-    fn learn_freely(&mut self, look: &Look, seen: &[Seen]) {
+    fn learn_freely(&mut self, look: &Look, levels: &[LevelWork]) {
         let dispersion = look.variation.all.max(1.0);
-        for seen in seen.iter().filter(|seen| seen.in_flight >= 0.5) {
+        for level in levels.iter().filter(|level| level.in_flight >= 0.5) {
             self.curve.add(&Evidence {
-                in_flight: seen.in_flight,
-                time_s: seen.in_flight_s,
-                work: seen.work,
-                completed: seen.completed,
-                weight: seen.completed / dispersion,
+                in_flight: level.in_flight,
+                time_s: level.in_flight_s,
+                work: level.work,
+                completed: level.completed,
+                weight: level.completed / dispersion,
             });
             self.is_stale = true;
         }

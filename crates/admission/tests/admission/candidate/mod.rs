@@ -103,8 +103,8 @@ fn check_mean(what: &str, crowds: &[Crowd], live: &Policy, candidate: &Policy, w
         let good_beside = mean(&|(beside, _)| good(&beside.candidate[class]));
         let good_real = mean(&|(_, real)| good(&real.live[class]));
         let line = format!(
-            "{what}, class {class}: admitted {admitted_beside:.3} told, {admitted_real:.3} real; \
-             good {good_beside:.3} told, {good_real:.3} real"
+            "{what}, class {class}: admitted {admitted_beside:.3} beside, {admitted_real:.3} real; \
+             good {good_beside:.3} beside, {good_real:.3} real"
         );
         println!("{line}");
         assert!((admitted_beside - admitted_real).abs() <= within, "{line}");

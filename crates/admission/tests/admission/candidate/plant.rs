@@ -3,8 +3,8 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    Arrived, Asked, CandidateGate, CandidatePlanner, ClassCounts, Common, Compared, Ending, Permit, Policy,
-    Released, SentryGate, SentryPlanner,
+    Arrived, CandidateGate, CandidatePlanner, ClassCounts, Common, Compared, Ending, Permit, Policy,
+    Released, SentryGate, SentryPlanner, SentryRequest,
 };
 use flashweir_core::{Duration, Instant, Rng};
 use std::collections::BTreeMap;
@@ -96,8 +96,12 @@ pub(crate) fn run(crowd: &Crowd, live: &Policy, candidate: &Policy) -> Outcome {
 impl Plant<'_> {
     fn arrive(&mut self, class: usize, work_nanos: u64, gate: usize) {
         let request = self.requests.len() as u64;
-        let asked =
-            Asked { class: class as u8, url_class: class as u32, client_key: request, ..Asked::default() };
+        let asked = SentryRequest {
+            class: class as u8,
+            url_class: class as u32,
+            client_key: request,
+            ..SentryRequest::default()
+        };
         let (live, candidate) = &mut self.gates[gate];
         let key = candidate.arrive(self.now, asked).expect("few are compared");
         self.requests.push((work_nanos, key));

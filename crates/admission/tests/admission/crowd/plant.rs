@@ -4,7 +4,7 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::flash_crowd::{
-    Baseline, FlashCrowdPlanner, Mode, Plan, Response, Settings, Standing,
+    Baseline, CeilingPriority, FlashCrowdPlanner, Mode, Plan, Response, Settings,
 };
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_core::{Duration, Instant, Rng, Verdict};
@@ -103,7 +103,7 @@ pub(crate) fn run(scenario: &Scenario) -> Run {
         let host = (scenario.host_of)(arrives_s, &mut rng);
         let person_key = rng.next_u64();
         let mut outcome = Outcome { arrived_s: arrives_s, latency_s: None, host };
-        if gate.arrive(arrives, host, person_key, Standing::LAST) == Verdict::Admit {
+        if gate.arrive(arrives, host, person_key, CeilingPriority::LAST) == Verdict::Admit {
             let service_s = match scenario.service {
                 Service::Constant(mean) => mean,
                 Service::Exponential(mean) => rng.exponential(mean),

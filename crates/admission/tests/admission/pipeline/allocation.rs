@@ -1,12 +1,12 @@
 //! Goal: a decision allocates nothing once queues have grown. Method: the same crowd twice; the second time is counted.
 
 use crate::pipeline::ops::SentryMode;
-use flashweir_admission::flash_crowd::{self, Limit, Standing};
+use flashweir_admission::flash_crowd::{self, CeilingPriority, Limit};
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
+    AdmissionRequest, Arrival, OriginReport, Permit, Pipeline, Released, RequestOutcome, ServiceKey,
     ServiceSettings, SharedByWorkers,
 };
-use flashweir_admission::sentry::{Asked, CandidateGate, Common, Plan, Policy, SentryPlanner};
+use flashweir_admission::sentry::{CandidateGate, Common, Plan, Policy, SentryPlanner, SentryRequest};
 use flashweir_core::{Duration, Instant, Rate};
 use std::sync::Arc;
 
@@ -49,12 +49,12 @@ fn crowd(
         let request = AdmissionRequest {
             service: key,
             class: 0,
-            standing: Standing::LAST,
+            ceiling_priority: CeilingPriority::LAST,
             client_key,
             url_class,
             host_key: n % 200,
             person_key: client_key | (n % 100),
-            candidate: Some(Asked { class: 0, url_class, client_key, ..Asked::default() }),
+            candidate: Some(SentryRequest { class: 0, url_class, client_key, ..SentryRequest::default() }),
             is_beyond_sender_share: false,
             deadline: None,
             closed: None,
@@ -72,7 +72,7 @@ fn crowd(
         if n % 3 == 0
             && let Some(permit) = permits.pop()
         {
-            pipeline.finish(now, permit, Outcome::Completed(OriginReport::default()));
+            pipeline.finish(now, permit, RequestOutcome::Completed(OriginReport::default()));
         }
         while let Some(released) = pipeline.next(now, key) {
             match released {

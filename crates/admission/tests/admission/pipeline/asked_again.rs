@@ -1,10 +1,10 @@
 //! Goal: what was counted once is counted no second time, and what no client sent never: no limit, baseline or share moves by it.
 //! Method: the same request over and over, in every way in which it can end; samples and ledgers must be those of one.
 
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, Asking, Outcome, Permit, Pipeline, Released, ServiceKey, ServiceSettings,
-    SharedByWorkers,
+    AdmissionRequest, Arrival, Asking, Permit, Pipeline, Released, RequestOutcome, ServiceKey,
+    ServiceSettings, SharedByWorkers,
 };
 use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
 use flashweir_core::{Duration, Instant};
@@ -54,7 +54,7 @@ fn request(service: ServiceKey, asking: Asking) -> AdmissionRequest {
     AdmissionRequest {
         service,
         class: 0,
-        standing: Standing::LAST,
+        ceiling_priority: CeilingPriority::LAST,
         client_key: 1,
         url_class: 1,
         host_key: 1,
@@ -101,12 +101,12 @@ fn what_waits_again_and_leaves_or_is_admitted_counts_as_work_alone() {
         assert_eq!(busy.samples(), nothing, "{asking:?}");
         let Arrival::Queued(..) = busy.arrive(asking) else { panic!("a place to wait") };
         let Busy { mut pipeline, key, permit } = busy;
-        pipeline.finish(NOW, permit, Outcome::Withdrawn);
+        pipeline.finish(NOW, permit, RequestOutcome::Withdrawn);
         let Some(Released::Admitted(1, permit, _)) = pipeline.next(NOW, key) else { panic!("its turn") };
         let ledger = *pipeline.ledger();
         assert_eq!((ledger.offered, ledger.admitted, ledger.again, ledger.left), (1, 2, 1, 0), "{asking:?}");
         assert_eq!(pipeline.at_origin(key), 1, "it takes room like others");
-        pipeline.finish(NOW, permit, Outcome::Withdrawn);
+        pipeline.finish(NOW, permit, RequestOutcome::Withdrawn);
         assert_eq!((pipeline.at_origin(key), pipeline.ledger().in_flight()), (0, 0));
     }
 }
@@ -117,12 +117,12 @@ fn a_refresh_goes_behind_what_clients_send() {
     let Busy { mut pipeline, key, permit } = Busy::new();
     assert!(matches!(pipeline.arrive(NOW, request(key, Asking::Refresh), 7), Arrival::Queued(..)));
     assert!(matches!(pipeline.arrive(NOW, request(key, Asking::First), 8), Arrival::Queued(..)));
-    pipeline.finish(NOW, permit, Outcome::Withdrawn);
+    pipeline.finish(NOW, permit, RequestOutcome::Withdrawn);
     let mut order = Vec::new();
     for _ in 0..2 {
         let Some(Released::Admitted(who, permit, _)) = pipeline.next(NOW, key) else { panic!("a turn") };
         order.push(who);
-        pipeline.finish(NOW, permit, Outcome::Withdrawn);
+        pipeline.finish(NOW, permit, RequestOutcome::Withdrawn);
     }
     assert_eq!(order, [8, 7]);
 }

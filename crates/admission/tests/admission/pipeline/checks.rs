@@ -5,7 +5,7 @@ use crate::pipeline::world::{
     CLASSES, Counted, Request, SERVICES, Service, ServiceAtWorker, State, WORKERS, World,
 };
 use flashweir_admission::Flow;
-use flashweir_admission::pipeline::{FlashCrowdOptions, Ledger, OriginReport, Outcome, StageName};
+use flashweir_admission::pipeline::{FlashCrowdOptions, Ledger, OriginReport, RequestOutcome, StageName};
 use flashweir_admission::sentry::Decide;
 use flashweir_admission::sentry::Position;
 use flashweir_core::Duration;
@@ -129,7 +129,7 @@ impl World {
 
     /// Every request comes to its end; then every stage is as new.
     pub(crate) fn end_everything(&mut self) {
-        let outcome = Outcome::Completed(OriginReport::default());
+        let outcome = RequestOutcome::Completed(OriginReport::default());
         for id in self.requests.keys().copied().collect::<Vec<_>>() {
             match &self.requests[&id].state {
                 State::Waiting(_) => self.leave(id),
@@ -139,8 +139,8 @@ impl World {
                     self.finish_if_there(id, outcome);
                 }
                 State::Admitted { .. } => {
-                    self.finish_if_there(id, Outcome::Abandoned);
-                    self.end_at_origin_if_taken(id, Outcome::Abandoned);
+                    self.finish_if_there(id, RequestOutcome::Abandoned);
+                    self.end_at_origin_if_taken(id, RequestOutcome::Abandoned);
                 }
             }
             self.check();
@@ -175,7 +175,7 @@ impl World {
         assert_eq!(self.requests.len(), CAPACITY, "the capacity is back");
         assert_eq!(self.counted[worker].refused[upstream], refused + 1);
         for id in &ids[..CAPACITY] {
-            self.finish(*id, Outcome::Withdrawn);
+            self.finish(*id, RequestOutcome::Withdrawn);
         }
         self.check();
     }
@@ -196,13 +196,13 @@ impl World {
         }
     }
 
-    fn end_at_origin_if_taken(&mut self, id: u64, outcome: Outcome) {
+    fn end_at_origin_if_taken(&mut self, id: u64, outcome: RequestOutcome) {
         if self.requests.get(&id).is_some_and(|request| request.share().is_some()) {
             self.end_at_origin(id, outcome);
         }
     }
 
-    fn finish_if_there(&mut self, id: u64, outcome: Outcome) {
+    fn finish_if_there(&mut self, id: u64, outcome: RequestOutcome) {
         let request = self.requests.get(&id);
         if request.is_some_and(|request| matches!(request.state, State::Admitted { permit: Some(_), .. })) {
             self.finish(id, outcome);

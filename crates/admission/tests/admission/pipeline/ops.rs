@@ -1,7 +1,7 @@
 //! Operations on a world of pipelines, drawn at random.
 
 use crate::pipeline::world::{CLASSES, SERVICES, WORKERS};
-use flashweir_admission::pipeline::{FailureSource, OriginReport, Outcome};
+use flashweir_admission::pipeline::{FailureSource, OriginReport, RequestOutcome};
 use flashweir_admission::sentry::{BatchTest, Decide};
 use flashweir_core::Duration;
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ pub(crate) enum Op {
     },
     EndAtOrigin {
         which: usize,
-        outcome: Outcome,
+        outcome: RequestOutcome,
     },
     Pause {
         which: usize,
@@ -60,7 +60,7 @@ pub(crate) enum Op {
     },
     Finish {
         which: usize,
-        outcome: Outcome,
+        outcome: RequestOutcome,
     },
     Ceiling {
         worker: usize,
@@ -195,16 +195,16 @@ fn limiting() -> impl Strategy<Value = Limiting> {
     (1..10u32, 0..8u32, decide).prop_map(|(limit, queue, decide)| Limiting { limit, queue, decide })
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = RequestOutcome> {
     let reported = OriginReport { measured_us: Some(4_000) };
     prop_oneof![
-        4 => Just(Outcome::Completed(OriginReport::default())),
-        2 => Just(Outcome::Completed(reported)),
-        1 => Just(Outcome::Failed(FailureSource::Origin)),
-        1 => Just(Outcome::Failed(FailureSource::Gateway)),
-        1 => Just(Outcome::Failed(FailureSource::Client)),
-        1 => Just(Outcome::Abandoned),
-        1 => Just(Outcome::Withdrawn),
+        4 => Just(RequestOutcome::Completed(OriginReport::default())),
+        2 => Just(RequestOutcome::Completed(reported)),
+        1 => Just(RequestOutcome::Failed(FailureSource::Origin)),
+        1 => Just(RequestOutcome::Failed(FailureSource::Gateway)),
+        1 => Just(RequestOutcome::Failed(FailureSource::Client)),
+        1 => Just(RequestOutcome::Abandoned),
+        1 => Just(RequestOutcome::Withdrawn),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! Sequences that once went wrong, by name.
 
-use flashweir_admission::flash_crowd::{self, Limit, Standing};
+use flashweir_admission::flash_crowd::{self, CeilingPriority, Limit};
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, Asking, OriginReport, Outcome, Permit, Pipeline, Released, ServiceKey,
+    AdmissionRequest, Arrival, Asking, OriginReport, Permit, Pipeline, Released, RequestOutcome, ServiceKey,
     ServiceSettings, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::sentry::{Common, Plan, Policy, SentryPlanner};
@@ -25,7 +25,7 @@ fn request(service: ServiceKey) -> AdmissionRequest {
     AdmissionRequest {
         service,
         class: 0,
-        standing: Standing::LAST,
+        ceiling_priority: CeilingPriority::LAST,
         client_key: 1,
         url_class: 1,
         host_key: 1,
@@ -53,7 +53,7 @@ fn busy(pipeline: &mut Pipeline<u64>) -> (ServiceKey, Permit, Ticket) {
 /// service, and an old ticket the request that waited there.
 #[test]
 fn keys_and_tickets_of_a_service_that_is_gone_find_none_though_its_place_is_used_again() {
-    let completed = Outcome::Completed(OriginReport::default());
+    let completed = RequestOutcome::Completed(OriginReport::default());
     let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
     let (old, permit, old_ticket) = busy(&mut pipeline);
     pipeline.retire_service(old);
@@ -74,7 +74,7 @@ fn keys_and_tickets_of_a_service_that_is_gone_find_none_though_its_place_is_used
     );
 }
 
-/// A class's guarantee raised its requests' standing under a ceiling even where the sentry only recorded.
+/// A class's guarantee raised its requests' priority under a ceiling even where the sentry only recorded.
 #[test]
 fn what_a_sentry_in_shadow_guarantees_does_not_raise_a_request_under_a_ceiling() {
     let is_admitted = |sentry_is_shadow: Option<bool>| {
@@ -109,11 +109,11 @@ fn the_slot_of_a_retired_services_last_request_goes_to_another_worker() {
     };
     assert!(matches!(pipelines[1].arrive(NOW, request(keys[1]), 2), Arrival::Queued(_, None)));
     (0..2).for_each(|worker| pipelines[worker].retire_service(keys[worker]));
-    pipelines[0].finish(NOW, permit, Outcome::Completed(OriginReport::default()));
+    pipelines[0].finish(NOW, permit, RequestOutcome::Completed(OriginReport::default()));
     assert!(pipelines[0].next(NOW, keys[0]).is_none() && !pipelines[0].has_service(keys[0]));
     assert_eq!(pipelines[0].who_waits(keys[0]), Some(1));
     let Some(Released::Admitted(2, permit, _)) = pipelines[1].next(NOW, keys[1]) else { panic!("its turn") };
-    pipelines[1].finish(NOW, permit, Outcome::Completed(OriginReport::default()));
+    pipelines[1].finish(NOW, permit, RequestOutcome::Completed(OriginReport::default()));
     assert_eq!(pipelines[1].who_waits(keys[1]), None);
 }
 
@@ -121,7 +121,7 @@ fn the_slot_of_a_retired_services_last_request_goes_to_another_worker() {
 #[test]
 fn a_request_that_is_too_late_is_refused_at_its_arrival_before_it_waits_and_at_its_turn() {
     let with_deadline = |key, deadline| AdmissionRequest { deadline: Some(deadline), ..request(key) };
-    let completed = Outcome::Completed(OriginReport::default());
+    let completed = RequestOutcome::Completed(OriginReport::default());
     let mut pipeline = Pipeline::new(0, &SharedByWorkers::default());
     let (key, permit, ticket) = busy(&mut pipeline);
     let first = key;

@@ -4,14 +4,14 @@
 use crate::pipeline::ops::{Op, SentryMode};
 use flashweir_admission::Flow;
 use flashweir_admission::fairness::{Conduct, RequestSigns, SIGNS};
-use flashweir_admission::flash_crowd::{Agreement, Response, Standing};
+use flashweir_admission::flash_crowd::{Agreement, CeilingPriority, Response};
 use flashweir_admission::gapping::Restriction;
 use flashweir_admission::ladder::Orders;
 use flashweir_admission::pipeline::{
-    AdmissionRequest, Arrival, Asking, FlashCrowdOptions, OriginShare, Outcome, Permit, Pipeline, Refusal,
-    Released, ServiceKey, SharedByWorkers, StageName, Ticket,
+    AdmissionRequest, Arrival, Asking, FlashCrowdOptions, OriginShare, Permit, Pipeline, Refusal, Released,
+    RequestOutcome, ServiceKey, SharedByWorkers, StageName, Ticket,
 };
-use flashweir_admission::sentry::{Asked, Common, Plan, Policy};
+use flashweir_admission::sentry::{Common, Plan, Policy, SentryRequest};
 use flashweir_core::{Duration, Instant, Rate, Reason};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -296,7 +296,12 @@ impl World {
         let id = self.next_id;
         self.next_id += 1;
         let client_key = client.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let asked = Asked { class: class as u8, url_class: client as u32, client_key, ..Asked::default() };
+        let asked = SentryRequest {
+            class: class as u8,
+            url_class: client as u32,
+            client_key,
+            ..SentryRequest::default()
+        };
         let asking = match client {
             10 => Asking::Again,
             11 => Asking::Refresh,
@@ -306,11 +311,11 @@ impl World {
         let request = AdmissionRequest {
             service: self.key(worker, version),
             class: class as u8,
-            standing: match class {
-                _ if is_exempt => Standing::Exempt,
-                0 => Standing::FIRST,
-                1 => Standing::Credit { milli: 500 },
-                _ => Standing::LAST,
+            ceiling_priority: match class {
+                _ if is_exempt => CeilingPriority::Exempt,
+                0 => CeilingPriority::FIRST,
+                1 => CeilingPriority::Credit { milli: 500 },
+                _ => CeilingPriority::LAST,
             },
             client_key,
             url_class: client as u32,
@@ -421,7 +426,7 @@ impl World {
         }
     }
 
-    pub(crate) fn end_at_origin(&mut self, id: u64, outcome: Outcome) {
+    pub(crate) fn end_at_origin(&mut self, id: u64, outcome: RequestOutcome) {
         let worker = self.requests[&id].worker;
         if let State::Admitted { share, .. } = self.state(id)
             && let Some(share) = share.take()
@@ -440,7 +445,7 @@ impl World {
         }
     }
 
-    pub(crate) fn finish(&mut self, id: u64, outcome: Outcome) {
+    pub(crate) fn finish(&mut self, id: u64, outcome: RequestOutcome) {
         let (worker, version) = (self.requests[&id].worker, self.requests[&id].service);
         if let State::Admitted { permit, .. } = self.state(id)
             && let Some(permit) = permit.take()
@@ -456,7 +461,7 @@ impl World {
                     url_class: id as u32 % 3,
                 });
             }
-            let is_completed = matches!(outcome, Outcome::Completed(_));
+            let is_completed = matches!(outcome, RequestOutcome::Completed(_));
             for counted in self.counts(worker, version) {
                 counted.ended += 1;
                 counted.completed += u64::from(is_completed);

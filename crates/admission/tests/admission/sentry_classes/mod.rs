@@ -4,7 +4,7 @@
 mod world;
 
 use flashweir_admission::sentry::{
-    Arrived, Asked, BatchTest, Common, Decide, Ending, Policy, Position, Released, Sample, SentryGate,
+    Arrived, BatchTest, Common, Decide, Ending, Policy, Position, Released, Sample, SentryGate, SentryRequest,
 };
 use flashweir_core::{Duration, Instant, Reason};
 use proptest::prelude::*;
@@ -88,7 +88,7 @@ fn deciding_allocates_nothing() {
             for request in 0..count {
                 now += Duration::from_micros(request % 7_000);
                 let gate = request as usize % 2;
-                let asked = Asked {
+                let asked = SentryRequest {
                     class: (request % 4) as u8,
                     url_class: request as u32 % 9,
                     client_key: request % 31,
@@ -145,7 +145,7 @@ fn a_stuck_gate_holds_nobody_up_for_long() {
         .map(|index| SentryGate::new(common.clone(), index, &Policy::single(Duration::from_secs(1)), &plan))
         .collect();
     let at = Instant::from_millis;
-    let gold = Asked::default();
+    let gold = SentryRequest::default();
     let Arrived::Admit(_, running) = gates[0].arrive(at(0), gold, 1) else { panic!("there is room") };
     assert!(matches!(gates[1].arrive(at(10), gold, 2), Arrived::Held(_)));
     assert!(matches!(gates[0].arrive(at(100), gold, 3), Arrived::Held(_)));
@@ -166,7 +166,12 @@ fn every_class_number_and_every_moment_is_fit() {
     for now in [Instant::ZERO, Instant::from_secs(1), Instant::MAX] {
         let mut gate: SentryGate<u8> = SentryGate::new(Arc::new(Common::new(1)), 0, &policy, &plan);
         for class in 0..=u8::MAX {
-            let asked = Asked { class, url_class: u32::MAX, client_key: u64::MAX, ..Asked::default() };
+            let asked = SentryRequest {
+                class,
+                url_class: u32::MAX,
+                client_key: u64::MAX,
+                ..SentryRequest::default()
+            };
             if let Arrived::Admit(_, permit) = gate.arrive(now, asked, class) {
                 gate.end(
                     now,

@@ -1,8 +1,8 @@
 //! Gates on one count, driven as a shell drives them, and a ledger of our own beside them.
 
 use flashweir_admission::sentry::{
-    Arrived, Asked, ClassCounts, ClassPlan, ClassPolicy, Common, Costs, Decide, Ending, Permit, Plan, Policy,
-    Position, Released, SentryGate, SentryPlanner, Ticket,
+    Arrived, ClassCounts, ClassPlan, ClassPolicy, Common, Costs, Decide, Ending, Permit, Plan, Policy,
+    Position, Released, SentryGate, SentryPlanner, SentryRequest, Ticket,
 };
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_core::{Duration, Instant, Rate, Reason};
@@ -151,7 +151,7 @@ impl World {
                 let gate = gate % self.gates.len();
                 self.arrive(
                     gate,
-                    Asked {
+                    SentryRequest {
                         class,
                         url_class: url,
                         client_key: client,
@@ -173,7 +173,7 @@ impl World {
                 }
             }
             Step::Leave(which) if !self.held.is_empty() => {
-                let request = *self.held.keys().nth(which % self.held.len()).expect("somebody");
+                let request = *self.held.keys().nth(which % self.held.len()).expect("one waits");
                 let held = self.held.remove(&request).expect("it was held");
                 prop_assert_eq!(self.gates[held.gate].leave(self.now, held.ticket), Some(request));
                 prop_assert_eq!(self.gates[held.gate].leave(self.now, held.ticket), None);
@@ -210,7 +210,7 @@ impl World {
         self.check()
     }
 
-    fn arrive(&mut self, gate: usize, asked: Asked) -> Result<(), TestCaseError> {
+    fn arrive(&mut self, gate: usize, asked: SentryRequest) -> Result<(), TestCaseError> {
         self.requests += 1;
         let request = self.requests;
         let class = usize::from(asked.class).min(3);
@@ -257,7 +257,7 @@ impl World {
             }
             Arrived::Shed(_, shed) => {
                 let is_first = self.is_reservation() && has_room && !waits_before;
-                prop_assert!(!is_first, "refused though nobody was before it and there was room");
+                prop_assert!(!is_first, "refused though none was before it and there was room");
                 match shed.reason {
                     Reason::Capacity | Reason::Reserved => {
                         let is_kept = plan.limit < self.plan.limit && self.count() < self.plan.limit;
@@ -345,7 +345,7 @@ impl World {
             let room = self.limit_for(held.class, held.position);
             prop_assert!(
                 !self.is_settled || !self.is_reservation() || self.count() >= room,
-                "somebody waits and there is room"
+                "a request waits and there is room"
             );
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    Arrived, Asked, Common, Ending, Permit, Plan, Policy, Released, SentryGate, SentryPlanner,
+    Arrived, Common, Ending, Permit, Plan, Policy, Released, SentryGate, SentryPlanner, SentryRequest,
 };
 use flashweir_core::{Duration, Instant, Rng};
 use std::collections::BTreeMap;
@@ -135,7 +135,12 @@ impl Plant {
             fate.offered += 1;
             fate.work_s += work_s;
         }
-        let asked = Asked { class: class as u8, url_class: class as u32, client_key, ..Asked::default() };
+        let asked = SentryRequest {
+            class: class as u8,
+            url_class: class as u32,
+            client_key,
+            ..SentryRequest::default()
+        };
         match self.gates[gate].arrive(self.now, asked, request) {
             Arrived::Admit(request, permit) => self.start(gate, request, permit),
             Arrived::Shed(request, _) | Arrived::HeldInsteadOf(_, request, _) => self.refuse(request),

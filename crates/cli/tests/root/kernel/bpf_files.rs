@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flashweir_core::{Duration, Rate};
 use flashweir_kernel::gate::{
-    Ceiling, Hook, KernelGate, Page, PinDirectory, Refusal, Service, ServicePlan, Tiers,
+    Ceiling, ExcessTreatment, Hook, KernelGate, Page, PinDirectory, Service, ServicePlan, Tiers,
 };
 use flashweir_testkit::{PATIENCE, Process, require_program};
 use tempfile::TempDir;
@@ -52,7 +52,7 @@ pub(crate) fn leave_gate(pins: &Path, interface: &str, called: &str, servers: &[
     gate.set_services(servers.iter().map(service).collect()).expect("services");
     let closed = ServicePlan {
         tiers: Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 }),
-        refusal: Refusal::Answer,
+        refusal: ExcessTreatment::Answer,
         retry_after: Duration::from_secs(1),
         ..ServicePlan::default()
     };

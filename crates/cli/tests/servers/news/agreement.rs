@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 
 use flashweir_admission::sentry::SentryPlanner;
 use flashweir_config::{Config, Overrides};
-use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Sources};
 use flashweir_sim::request::{
     self, ClassModel, FlashCrowdPolicy, PipelinePolicy, Policy, Scenario, SentryPolicy, ServerModel, Work,
 };
@@ -282,7 +282,7 @@ fn run_gateway(policing: Option<&str>) -> (Run, Config, f64) {
     let file = gateway.directory().join("flashweir.toml");
     let config = Config::load(Some(&file), &Overrides::default()).expect("what the gateway has read");
 
-    let target = Target::parse(&format!("http://{}/work", gateway.address())).expect("a target");
+    let target = LoadTarget::parse(&format!("http://{}/work", gateway.address())).expect("a target");
     let class = ClassPlan::get(&target).expect("a class");
     let mut plan = LoadPlan::new(target, schedule(), class);
     plan.seed = SEED;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Sources};
 use flashweir_testkit::{GatewayBuilder, NarrowLink, Origin};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
@@ -86,7 +86,7 @@ fn send_crowd(network: &NarrowLink) -> Met {
         RateProfile::constant(load * CAPACITY_RPS, Duration::from_secs(seconds)).expect("a rate")
     };
     let profile = rate(0.5, CALM_S).then(rate(5.0, MEASURED_S.end + 1 - CALM_S));
-    let target = Target::parse(&format!("http://{address}/")).expect("a target");
+    let target = LoadTarget::parse(&format!("http://{address}/")).expect("a target");
     let class = ClassPlan::get(&target).expect("a class");
     let mut plan = LoadPlan::new(target, Schedule::one(ArrivalProcess::Poisson(profile), 1), class);
     plan.sources = Sources { count: 20_000, network: NarrowLink::CLIENTS.parse().expect("a network") };

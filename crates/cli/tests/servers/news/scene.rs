@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 use std::time::Duration;
 
 use flashweir_core::measure::Useful;
-use flashweir_load::{ClassPlan, LoadPlan, Sources, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Sources};
 use flashweir_testbed::origin::account::{Meter, Ruler};
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, Origin};
@@ -111,7 +111,7 @@ impl Scene {
             RateProfile::constant(factor * self.capacity_rps, Duration::from_secs(seconds)).expect("a rate")
         };
         let profile = rate(0.3, 5).then(rate(3.0, 8)).then(rate(0.3, 5));
-        let target = Target::parse(&format!("http://{}/work", self.gateway.address())).expect("a target");
+        let target = LoadTarget::parse(&format!("http://{}/work", self.gateway.address())).expect("a target");
         let class = ClassPlan::get(&target).expect("a class");
         let schedule = Schedule::one(ArrivalProcess::Poisson(profile), SEED);
         let mut plan = LoadPlan::new(target, schedule, class);

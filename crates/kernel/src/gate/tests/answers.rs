@@ -18,7 +18,7 @@ fn body(reply: &Segment) -> String {
 
 #[test]
 fn a_request_is_answered_with_nothing_remembered() {
-    let Some(gate) = require_closed("answer", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("answer", ExcessTreatment::Answer) else { return };
     for opening in [syn(), syn_v6(), Segment { vlan_tags: vec![3], ..syn() }] {
         let accepted = gate.reply(&opening);
         assert_eq!(accepted.flags, flag::SYN | flag::ACK);
@@ -63,7 +63,7 @@ fn a_request_is_answered_with_nothing_remembered() {
 /// Processors' clocks agree only nearly: one may look at what another noted a moment ahead of it.
 #[test]
 fn a_processor_whose_clock_is_a_little_behind_goes_on_with_an_answer() {
-    let Some(mut gate) = require_closed("answer, clocks", Refusal::Answer) else { return };
+    let Some(mut gate) = require_closed("answer, clocks", ExcessTreatment::Answer) else { return };
     gate.tell(10 * SECOND_NS);
     let acknowledging = syn().after(&gate.reply(&syn()));
     gate.tell_only(10 * SECOND_NS - 1_000);
@@ -75,7 +75,7 @@ fn a_processor_whose_clock_is_a_little_behind_goes_on_with_an_answer() {
 
 #[test]
 fn long_after_the_last_answer_segments_pass_unread() {
-    let Some(mut gate) = require_closed("answer, long ago", Refusal::Answer) else { return };
+    let Some(mut gate) = require_closed("answer, long ago", ExcessTreatment::Answer) else { return };
     let acknowledging = syn().after(&gate.reply(&syn()));
     gate.tell_only(60 * SECOND_NS);
     assert_eq!(gate.verdict(&acknowledging), DROP);
@@ -85,7 +85,7 @@ fn long_after_the_last_answer_segments_pass_unread() {
 
 #[test]
 fn odd_headers_are_answered_plainly() {
-    let Some(gate) = require_closed("answer, odd headers", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("answer, odd headers", ExcessTreatment::Answer) else { return };
     let extension = |kind| (kind, vec![0; 7]);
     let odd = [
         Segment { ip_options: vec![1; 40], ..syn() },
@@ -104,7 +104,7 @@ fn odd_headers_are_answered_plainly() {
 
 #[test]
 fn every_length_of_request_gets_the_whole_response() {
-    let Some(gate) = require_closed("answer, lengths", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("answer, lengths", ExcessTreatment::Answer) else { return };
     let accepted = gate.reply(&syn());
     let first = gate.reply(&syn().after(&accepted).carrying(b"G"));
     for length in (1..1_400).step_by(37) {
@@ -118,7 +118,7 @@ fn every_length_of_request_gets_the_whole_response() {
 
 #[test]
 fn the_methods_and_protocols_that_need_something_else_get_it() {
-    let Some(gate) = require_closed("answer, protocols", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("answer, protocols", ExcessTreatment::Answer) else { return };
     let accepted = gate.reply(&syn());
     let say = |bytes: &[u8]| gate.reply(&syn().after(&accepted).carrying(bytes));
     let head = say(b"HEAD / HTTP/1.1\r\n\r\n");
@@ -137,7 +137,7 @@ fn the_methods_and_protocols_that_need_something_else_get_it() {
 
 #[test]
 fn clients_are_told_to_come_back_at_different_times() {
-    let Some(gate) = require_closed("answer, Retry-After", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("answer, Retry-After", ExcessTreatment::Answer) else { return };
     let mut seconds: Vec<u32> = (0..64)
         .map(|number| {
             let opening = Segment::syn(client(number), address(SERVER));
@@ -155,12 +155,12 @@ fn clients_are_told_to_come_back_at_different_times() {
 
 #[test]
 fn an_answer_tells_whose_limit_was_met_and_a_connection_goes_on_when_that_changes() {
-    let Some(mut gate) = require_closed("answer, reasons", Refusal::Answer) else { return };
+    let Some(mut gate) = require_closed("answer, reasons", ExcessTreatment::Answer) else { return };
     let accepted = gate.reply(&syn());
     let request = syn().after(&accepted).carrying(GET);
     let first = gate.reply(&request);
     assert!(body(&first).contains(" kernel; reason=flash_crowd\r\n"), "{}", body(&first));
-    let plan = ServicePlan { reason: Reason::Capacity, ..closed(Refusal::Answer) };
+    let plan = ServicePlan { reason: Reason::Capacity, ..closed(ExcessTreatment::Answer) };
     gate.apply(&[plan]).expect("a plan");
     let second = gate.reply(&request);
     assert!(body(&second).contains(" kernel; reason=capacity\r\n"), "{}", body(&second));
@@ -173,7 +173,7 @@ fn an_answer_tells_whose_limit_was_met_and_a_connection_goes_on_when_that_change
 /// Method: another thread writes without a pause; segments whose checksum is wrong are counted, and seldom.
 #[test]
 fn an_answer_that_is_written_anew_meanwhile_is_never_a_mixture() {
-    let Some(gate) = require_closed("answer, rewritten", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("answer, rewritten", ExcessTreatment::Answer) else { return };
     let answers = [Reason::FlashCrowd, Reason::Capacity]
         .map(|reason| Page::default().answers(Duration::from_secs(10), reason));
     let written = gate.program.map("answers").expect("a map");
@@ -208,7 +208,7 @@ fn an_answer_that_is_written_anew_meanwhile_is_never_a_mixture() {
 
 #[test]
 fn a_segment_that_only_looks_answered_passes() {
-    let Some(gate) = require_closed("answer, forgeries", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("answer, forgeries", ExcessTreatment::Answer) else { return };
     let accepted = gate.reply(&syn());
     let request = syn().after(&accepted).carrying(GET);
     let forged = [
@@ -226,14 +226,14 @@ fn a_segment_that_only_looks_answered_passes() {
 
 #[test]
 fn a_handshake_survives_one_change_of_keys_and_a_plan_that_opens_but_not_two_changes() {
-    let Some(mut gate) = require_closed("answer, keys", Refusal::Answer) else { return };
+    let Some(mut gate) = require_closed("answer, keys", ExcessTreatment::Answer) else { return };
     gate.tell(SECOND_NS);
     let accepted = gate.reply(&syn());
     let request = syn().after(&accepted).carrying(GET);
     gate.tell(65 * SECOND_NS);
     gate.apply(&[ServicePlan::default()]).expect("a plan");
     assert_eq!(gate.reply(&request).flags & flag::FIN, flag::FIN);
-    gate.apply(&[closed(Refusal::Answer)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Answer)]).expect("a plan");
     let renewed = gate.reply(&syn());
     assert_ne!(renewed.sequence & 1, accepted.sequence & 1, "the lowest bit names the key");
     gate.tell(129 * SECOND_NS);
@@ -243,7 +243,7 @@ fn a_handshake_survives_one_change_of_keys_and_a_plan_that_opens_but_not_two_cha
 
 #[test]
 fn without_a_refusal_of_late_nothing_is_looked_at() {
-    let Some(mut gate) = require_closed("answer, long ago", Refusal::Answer) else { return };
+    let Some(mut gate) = require_closed("answer, long ago", ExcessTreatment::Answer) else { return };
     gate.tell(SECOND_NS);
     let request = syn().after(&gate.reply(&syn())).carrying(GET);
     gate.tell(60 * SECOND_NS);
@@ -254,13 +254,15 @@ fn without_a_refusal_of_late_nothing_is_looked_at() {
 
 #[test]
 fn a_living_connection_is_left_alone_even_if_its_numbers_match() {
-    let Some(mut gate) = require_closed("answer, living connections", Refusal::Answer) else { return };
+    let Some(mut gate) = require_closed("answer, living connections", ExcessTreatment::Answer) else {
+        return;
+    };
     let listener = TcpListener::bind("127.0.0.1:0").expect("an address");
     let server = listener.local_addr().expect("an address");
     let mut service = gate.services[0].clone();
     service.endpoints = vec![server];
     gate.set_services(vec![service]).expect("a service");
-    gate.apply(&[closed(Refusal::Answer)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Answer)]).expect("a plan");
     let stream = TcpStream::connect(server).expect("a connection");
     let opening = Segment::syn(stream.local_addr().expect("an address"), server);
     let request = opening.after(&gate.reply(&opening)).carrying(GET);

@@ -10,7 +10,7 @@ use std::hash::Hasher as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use flashweir_admission::flash_crowd::{Limit, Plan, Standing};
+use flashweir_admission::flash_crowd::{CeilingPriority, Limit, Plan};
 use flashweir_admission::pipeline::{ConnectionPipeline, RefusedAttempts};
 use flashweir_admission::tiered_bucket::{TierCeiling, TieredBucket};
 use flashweir_admission::token_bucket::TokenBucket;
@@ -106,7 +106,7 @@ impl Model {
         let prefers = self.prefers(source);
         let silent = !self.closes && now_ns > self.beat_ns + 3 * SECOND_NS;
         let plan = self.services[index].plan;
-        let open = silent || plan.refusal == Refusal::Pass;
+        let open = silent || plan.refusal == ExcessTreatment::Pass;
         let purged =
             !open && self.purged_until.get(&subscriber(source)).is_some_and(|&until_ns| now_ns < until_ns);
         let rank = rank_of(&self.ranks, source, segment.destination.port(), segment.traffic_class);
@@ -135,15 +135,15 @@ impl Model {
         self.attempts.remember(now, attempt);
         match plan.refusal {
             _ if purged => counts.purged += 1,
-            Refusal::Reset => {
+            ExcessTreatment::Reset => {
                 counts.reset += 1;
                 return SEND_BACK;
             }
-            Refusal::Answer => {
+            ExcessTreatment::Answer => {
                 counts.answered += 1;
                 return SEND_BACK;
             }
-            Refusal::Drop | Refusal::Pass => counts.dropped += 1,
+            ExcessTreatment::Drop | ExcessTreatment::Pass => counts.dropped += 1,
         }
         DROP
     }
@@ -213,7 +213,9 @@ fn random_ranks(rng: &mut Rng) -> Ranks {
 }
 
 fn random_plan(rng: &mut Rng) -> ServicePlan {
-    let refusal = [Refusal::Pass, Refusal::Drop, Refusal::Reset, Refusal::Answer][rng.below(4) as usize];
+    let refusal =
+        [ExcessTreatment::Pass, ExcessTreatment::Drop, ExcessTreatment::Reset, ExcessTreatment::Answer]
+            [rng.below(4) as usize];
     ServicePlan {
         charged_to: (rng.below(2) == 0).then(|| rng.below(SERVICES as u64) as usize),
         tiers: random_tiers(rng),
@@ -266,7 +268,9 @@ fn random_segment(rng: &mut Rng, crowded: &[u32], services: usize) -> Segment {
 /// Goal: no difference over any sequence. Method: each seed turns some operations off and runs a few thousand others.
 #[test]
 fn the_gate_in_c_is_the_gate_in_rust() {
-    let Some(mut gate) = require_closed("differential test of the gate", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("differential test of the gate", ExcessTreatment::Drop) else {
+        return;
+    };
     let endpoints = |index: usize| {
         [SERVER, SERVER_V6].map(address).map(|at| SocketAddr::new(at.ip(), at.port() + index as u16)).to_vec()
     };
@@ -392,10 +396,11 @@ fn difference(after: ServiceCounts, before: ServiceCounts) -> ServiceCounts {
 /// The gateway's own gate, whole: what the planner of flash crowds decides means the same in both places.
 #[test]
 fn the_kernel_and_the_gateway_understand_a_plan_alike() {
-    let Some(mut gate) = require_closed("the gateway's gate against the kernel's", Refusal::Drop) else {
+    let Some(mut gate) = require_closed("the gateway's gate against the kernel's", ExcessTreatment::Drop)
+    else {
         return;
     };
-    gate.apply(&[ServicePlan { refusal: Refusal::Drop, ..ServicePlan::default() }]).expect("a plan");
+    gate.apply(&[ServicePlan { refusal: ExcessTreatment::Drop, ..ServicePlan::default() }]).expect("a plan");
     gate.control.attempts_key = [3, 4];
     let mut rng = Rng::new(11);
     let crowded = crowded(&gate);
@@ -414,12 +419,12 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
             let burst = (rate.as_milli() / 1_000 / 4).max(10) as u32;
             let tiers = (plan.limit != Limit::Open).then_some(Ceiling { rate, burst }).into();
             gateway.apply(now, &plan);
-            gate.apply(&[ServicePlan { tiers, refusal: Refusal::Drop, ..ServicePlan::default() }])
+            gate.apply(&[ServicePlan { tiers, refusal: ExcessTreatment::Drop, ..ServicePlan::default() }])
                 .expect("a plan");
         }
         let segment = Segment { flags: flag::SYN, ..random_segment(&mut rng, &crowded, 1) };
         let person_key = attempt_key(&gate, &segment);
-        let admits = gateway.arrive(now, 1, person_key, Standing::LAST) == Verdict::Admit;
+        let admits = gateway.arrive(now, 1, person_key, CeilingPriority::LAST) == Verdict::Admit;
         assert_eq!(gate.verdict(&segment) == PASS, admits, "step {step}");
     }
     let (sample, counts) = (gateway.drain(Instant::from_nanos(now_ns)), gate.counts());
@@ -433,8 +438,10 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
 /// another; the time stands still, so that exactly the burst is there.
 #[test]
 fn processors_share_one_bucket() {
-    let Some(mut gate) = require_closed("one bucket for all processors", Refusal::Drop) else { return };
-    gate.apply(&[open_to(1_000.0, 100, Refusal::Drop)]).expect("a plan");
+    let Some(mut gate) = require_closed("one bucket for all processors", ExcessTreatment::Drop) else {
+        return;
+    };
+    gate.apply(&[open_to(1_000.0, 100, ExcessTreatment::Drop)]).expect("a plan");
     gate.tell(2 * SECOND_NS);
     let frame = syn().frame();
     let gate = &gate;

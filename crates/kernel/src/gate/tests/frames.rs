@@ -29,7 +29,7 @@ fn changed(segment: &Segment, changes: &[(usize, u8)]) -> Vec<u8> {
 
 #[test]
 fn everything_that_is_tcp_is_found() {
-    let Some(gate) = require_closed("frames that are judged", Refusal::Drop) else { return };
+    let Some(gate) = require_closed("frames that are judged", ExcessTreatment::Drop) else { return };
     let extension = |kind, length: u8| (kind, [vec![length], vec![0; 6 + usize::from(length) * 8]].concat());
     // The length of an authentication header counts otherwise; that of a fragment header is no length.
     let authentication = (51, [vec![4], vec![0; 22]].concat());
@@ -61,7 +61,7 @@ fn everything_that_is_tcp_is_found() {
 
 #[test]
 fn what_is_not_tcp_over_ip_passes() {
-    let Some(gate) = require_closed("other frames", Refusal::Drop) else { return };
+    let Some(gate) = require_closed("other frames", ExcessTreatment::Drop) else { return };
     check(&gate, &[0; 14], Passed::NotIp);
     check(&gate, &changed(&syn(), &[(12, 0x08), (13, 0x06)]), Passed::NotIp);
     check(&gate, &Segment { vlan_tags: vec![1, 2, 3], ..syn() }.frame(), Passed::NotIp);
@@ -80,7 +80,7 @@ fn what_is_not_tcp_over_ip_passes() {
 
 #[test]
 fn lengths_that_lie_pass() {
-    let Some(gate) = require_closed("lengths that lie", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("lengths that lie", ExcessTreatment::Answer) else { return };
     for changes in [
         // IPv4: another version, a header too short, too long; a packet longer than the frame, shorter than
         // its headers, empty.
@@ -110,7 +110,7 @@ fn lengths_that_lie_pass() {
 
 #[test]
 fn a_frame_cut_anywhere_passes() {
-    let Some(gate) = require_closed("truncated frames", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("truncated frames", ExcessTreatment::Answer) else { return };
     let extension = (60, vec![0; 7]);
     let segments = [
         Segment { vlan_tags: vec![1], ip_options: vec![1; 8], ..syn() },

@@ -50,7 +50,7 @@ fn random_frames_for_as_long_as_one_likes() {
 struct Fuzz {
     gate: KernelGate,
     ranks: Ranks,
-    refusal: Refusal,
+    refusal: ExcessTreatment,
     counts: ServiceCounts,
     passed: u64,
     /// Lengths of the response, of its head.
@@ -73,7 +73,7 @@ enum Fate {
 
 impl Fuzz {
     fn require(test: &str) -> Option<Self> {
-        let mut gate = require_closed(test, Refusal::Answer)?;
+        let mut gate = require_closed(test, ExcessTreatment::Answer)?;
         // From now on, and time stands still, the service is one that answered of late.
         gate.reply(&syn());
         gate.control.attempts_key = [1, 2];
@@ -83,14 +83,15 @@ impl Fuzz {
         let counts = ServiceCounts { unique_offered: 0, ..gate.counts() };
         let answer = Page::default().answers(Duration::from_secs(10), Reason::FlashCrowd).remove(0);
         let answer_bytes = [answer.whole_bytes, answer.head_bytes].map(u32::from);
-        Some(Self { gate, ranks, refusal: Refusal::Answer, counts, passed: 0, answer_bytes })
+        Some(Self { gate, ranks, refusal: ExcessTreatment::Answer, counts, passed: 0, answer_bytes })
     }
 
     fn run(&mut self, seed: u64, frames: u64) {
         let mut rng = Rng::new(seed);
         for number in 0..frames {
             if number % 500 == 0 {
-                self.refusal = [Refusal::Answer, Refusal::Reset, Refusal::Drop][rng.below(3) as usize];
+                self.refusal = [ExcessTreatment::Answer, ExcessTreatment::Reset, ExcessTreatment::Drop]
+                    [rng.below(3) as usize];
                 // Some of no tokens at all, and of any number of tiers.
                 let nothing = [Ceiling { rate: Rate::ZERO, burst: 1 }; TIERS];
                 let tiers = Tiers::new(&nothing[..=rng.below(TIERS as u64) as usize]).expect("room");
@@ -155,13 +156,13 @@ impl Fuzz {
         let rank = rank_of(&self.ranks, seen.source.ip(), seen.destination.port(), seen.traffic_class);
         self.counts.tiers[rank].offered += 1;
         match self.refusal {
-            Refusal::Answer => {
+            ExcessTreatment::Answer => {
                 self.counts.answered += 1;
                 let sequence = self.number_for(seen.source, seen.destination, self.gate.control.key_index);
                 let acknowledgement = seen.sequence.wrapping_add(1);
                 Fate::Answered { sequence, acknowledgement, flags: flag::SYN | flag::ACK, payload_bytes: 0 }
             }
-            Refusal::Reset => {
+            ExcessTreatment::Reset => {
                 self.counts.reset += 1;
                 let acknowledgement = after(seen).wrapping_add(1);
                 Fate::Answered {
@@ -171,7 +172,7 @@ impl Fuzz {
                     payload_bytes: 0,
                 }
             }
-            Refusal::Drop | Refusal::Pass => {
+            ExcessTreatment::Drop | ExcessTreatment::Pass => {
                 self.counts.dropped += 1;
                 Fate::Dropped
             }

@@ -15,7 +15,7 @@ use flashweir_core::{Duration, Rate, Reason};
 use flashweir_testkit::packet::Segment;
 
 use super::{
-    Ceiling, KernelGate, Page, Passed, Ranks, Refusal, Service, ServiceCounts, ServicePlan, TIERS,
+    Ceiling, ExcessTreatment, KernelGate, Page, Passed, Ranks, Service, ServiceCounts, ServicePlan, TIERS,
     TierCounts, Tiers,
 };
 
@@ -46,7 +46,7 @@ fn require(test: &str) -> Option<KernelGate> {
 }
 
 /// One service at both addresses, and a plan for it that lets nothing in.
-fn require_closed(test: &str, refusal: Refusal) -> Option<KernelGate> {
+fn require_closed(test: &str, refusal: ExcessTreatment) -> Option<KernelGate> {
     let mut gate = require(test)?;
     let service = Service {
         endpoints: vec![address(SERVER), address(SERVER_V6)],
@@ -59,7 +59,7 @@ fn require_closed(test: &str, refusal: Refusal) -> Option<KernelGate> {
     Some(gate)
 }
 
-fn closed(refusal: Refusal) -> ServicePlan {
+fn closed(refusal: ExcessTreatment) -> ServicePlan {
     let ceiling = Ceiling { rate: Rate::ZERO, burst: 1 };
     ServicePlan {
         tiers: Tiers::one(ceiling),
@@ -70,7 +70,7 @@ fn closed(refusal: Refusal) -> ServicePlan {
     }
 }
 
-fn open_to(rate_per_s: f64, burst: u32, refusal: Refusal) -> ServicePlan {
+fn open_to(rate_per_s: f64, burst: u32, refusal: ExcessTreatment) -> ServicePlan {
     let ceiling = Ceiling { rate: Rate::from_per_second(rate_per_s), burst };
     ServicePlan { tiers: Tiers::one(ceiling), ..closed(refusal) }
 }

@@ -8,7 +8,7 @@ use super::*;
 
 #[test]
 fn a_new_connection_beyond_the_ceiling_is_dropped_and_everything_else_passes() {
-    let Some(gate) = require_closed("drop", Refusal::Drop) else { return };
+    let Some(gate) = require_closed("drop", ExcessTreatment::Drop) else { return };
     assert_eq!(gate.verdict(&syn()), DROP);
     assert_eq!(gate.verdict(&syn_v6()), DROP);
     let others =
@@ -37,13 +37,13 @@ fn a_new_connection_beyond_the_ceiling_is_dropped_and_everything_else_passes() {
 
 #[test]
 fn services_share_a_ceiling_and_are_refused_and_counted_each_by_itself() {
-    let Some(mut gate) = require_closed("a shared ceiling", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("a shared ceiling", ExcessTreatment::Drop) else { return };
     let first = gate.services[0].clone();
     let second = Service { endpoints: vec![address("192.0.2.80:81")], ..first.clone() };
     gate.set_services(vec![first, second]).expect("services");
     // Its own ceiling would let it in.
-    let charged = ServicePlan { charged_to: Some(0), ..open_to(0.0, 1_000, Refusal::Reset) };
-    let open_to_three = open_to(1_000.0, 3, Refusal::Drop);
+    let charged = ServicePlan { charged_to: Some(0), ..open_to(0.0, 1_000, ExcessTreatment::Reset) };
+    let open_to_three = open_to(1_000.0, 3, ExcessTreatment::Drop);
     gate.apply(&[open_to_three, charged]).expect("a plan");
     gate.tell(2 * SECOND_NS);
     let elsewhere = Segment { destination: address("192.0.2.80:81"), ..syn() };
@@ -53,7 +53,7 @@ fn services_share_a_ceiling_and_are_refused_and_counted_each_by_itself() {
     assert_eq!((counts[0].admitted, counts[0].dropped), (1, 1));
     assert_eq!((counts[1].admitted, counts[1].reset), (2, 1));
     // And no more once each has its own again.
-    gate.apply(&[open_to_three, ServicePlan { refusal: Refusal::Drop, ..ServicePlan::default() }])
+    gate.apply(&[open_to_three, ServicePlan { refusal: ExcessTreatment::Drop, ..ServicePlan::default() }])
         .expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&elsewhere)], [DROP, PASS]);
     let nowhere = ServicePlan { charged_to: Some(2), ..open_to_three };
@@ -63,21 +63,21 @@ fn services_share_a_ceiling_and_are_refused_and_counted_each_by_itself() {
 
 #[test]
 fn an_unspecified_address_stands_for_its_family() {
-    let Some(mut gate) = require_closed("every address", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("every address", ExcessTreatment::Drop) else { return };
     let mut service = gate.services[0].clone();
     service.endpoints = vec![address("0.0.0.0:80")];
     gate.set_services(vec![service.clone()]).expect("a service");
-    gate.apply(&[closed(Refusal::Drop)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Drop)]).expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&syn_v6())], [DROP, PASS]);
     service.endpoints = vec![address("[::]:80")];
     gate.set_services(vec![service]).expect("a service");
-    gate.apply(&[closed(Refusal::Drop)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Drop)]).expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&syn_v6())], [PASS, DROP]);
 }
 
 #[test]
 fn a_reset_has_the_numbers_of_the_rfc_and_keeps_the_frame() {
-    let Some(gate) = require_closed("reset", Refusal::Reset) else { return };
+    let Some(gate) = require_closed("reset", ExcessTreatment::Reset) else { return };
     for opening in [syn(), syn_v6(), Segment { vlan_tags: vec![7, 0x2009], ..syn() }] {
         for (opening, taken) in [(opening.clone(), 1), (opening.carrying(b"early").flagged(flag::FIN), 7)] {
             let reset = gate.reply(&opening);
@@ -95,7 +95,7 @@ fn a_reset_has_the_numbers_of_the_rfc_and_keeps_the_frame() {
 
 #[test]
 fn a_retransmission_of_a_refused_attempt_is_not_unique() {
-    let Some(mut gate) = require_closed("retransmissions", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("retransmissions", ExcessTreatment::Drop) else { return };
     let seen = |gate: &KernelGate| (gate.counts().offered, gate.counts().unique_offered);
     gate.verdict(&syn());
     gate.verdict(&syn());
@@ -115,10 +115,10 @@ fn a_retransmission_of_a_refused_attempt_is_not_unique() {
 
 #[test]
 fn preferred_networks_have_a_bucket_of_their_own() {
-    let Some(mut gate) = require_closed("preferred networks", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("preferred networks", ExcessTreatment::Drop) else { return };
     let network = |text: &str, bits| (text.parse::<IpAddr>().expect("an address"), bits);
     gate.prefer(&[network("198.51.100.0", 24), network("2001:db8:1::", 48)]).expect("networks");
-    let preferring = ServicePlan { preferred: None, ..closed(Refusal::Drop) };
+    let preferring = ServicePlan { preferred: None, ..closed(ExcessTreatment::Drop) };
     gate.apply(&[preferring]).expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&syn_v6())], [PASS, PASS]);
     assert_eq!(gate.verdict(&Segment::syn(client(1), address(SERVER))), DROP);
@@ -134,8 +134,8 @@ fn preferred_networks_have_a_bucket_of_their_own() {
 
 #[test]
 fn a_purged_source_is_dropped_until_its_time_is_over() {
-    let Some(mut gate) = require_closed("purged sources", Refusal::Answer) else { return };
-    gate.apply(&[open_to(1_000.0, 10, Refusal::Answer)]).expect("a plan");
+    let Some(mut gate) = require_closed("purged sources", ExcessTreatment::Answer) else { return };
+    gate.apply(&[open_to(1_000.0, 10, ExcessTreatment::Answer)]).expect("a plan");
     gate.tell(2 * SECOND_NS);
     gate.purge(address(CLIENT).ip(), Duration::from_secs(5)).expect("a purge");
     assert_eq!(gate.verdict(&syn()), DROP);
@@ -148,8 +148,8 @@ fn a_purged_source_is_dropped_until_its_time_is_over() {
 /// Goal: a client that hops from address to address within its /64 stays one source, and its neighbours are others.
 #[test]
 fn a_purged_source_of_ipv6_is_its_64() {
-    let Some(mut gate) = require_closed("purged sources of IPv6", Refusal::Answer) else { return };
-    gate.apply(&[open_to(1_000.0, 10, Refusal::Answer)]).expect("a plan");
+    let Some(mut gate) = require_closed("purged sources of IPv6", ExcessTreatment::Answer) else { return };
+    gate.apply(&[open_to(1_000.0, 10, ExcessTreatment::Answer)]).expect("a plan");
     gate.tell(2 * SECOND_NS);
     gate.purge(address(CLIENT_V6).ip(), Duration::from_secs(5)).expect("a purge");
     let from = |client: &str| Segment::syn(address(client), address(SERVER_V6));
@@ -161,8 +161,8 @@ fn a_purged_source_of_ipv6_is_its_64() {
 
 #[test]
 fn a_source_is_pardoned_by_itself_or_with_all_others() {
-    let Some(mut gate) = require_closed("pardons", Refusal::Drop) else { return };
-    gate.apply(&[open_to(1_000.0, 100, Refusal::Drop)]).expect("a plan");
+    let Some(mut gate) = require_closed("pardons", ExcessTreatment::Drop) else { return };
+    gate.apply(&[open_to(1_000.0, 100, ExcessTreatment::Drop)]).expect("a plan");
     gate.tell(2 * SECOND_NS);
     let opening = |number| Segment::syn(client(number), address(SERVER));
     (0..4).for_each(|number| gate.purge(client(number).ip(), Duration::from_secs(60)).expect("a purge"));
@@ -176,8 +176,8 @@ fn a_source_is_pardoned_by_itself_or_with_all_others() {
 
 #[test]
 fn in_shadow_everything_passes_and_is_counted() {
-    let Some(mut gate) = require_closed("shadow", Refusal::Reset) else { return };
-    gate.apply(&[ServicePlan { shadow: true, ..closed(Refusal::Reset) }]).expect("a plan");
+    let Some(mut gate) = require_closed("shadow", ExcessTreatment::Reset) else { return };
+    gate.apply(&[ServicePlan { shadow: true, ..closed(ExcessTreatment::Reset) }]).expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&syn())], [PASS, PASS]);
     let expected = ServiceCounts {
         offered: 2,
@@ -192,7 +192,7 @@ fn in_shadow_everything_passes_and_is_counted() {
 
 #[test]
 fn silence_of_user_space_opens_the_gate_unless_told_otherwise() {
-    let Some(mut gate) = require_closed("silence", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("silence", ExcessTreatment::Drop) else { return };
     gate.tell(10 * SECOND_NS);
     gate.tell_only(13 * SECOND_NS);
     assert_eq!(gate.verdict(&syn()), DROP);
@@ -214,7 +214,7 @@ fn a_gate_that_was_not_told_the_time_goes_by_the_kernels_clock() {
     let mut gate = KernelGate::load().expect("as before");
     let service = Service { endpoints: vec![address(SERVER)], speaks_tls: false, page: Page::default() };
     gate.set_services(vec![service]).expect("a service");
-    gate.apply(&[closed(Refusal::Drop)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Drop)]).expect("a plan");
     gate.beat().expect("a beat");
     // Were this the time, user space would have been silent for centuries.
     gate.tell_only(u64::MAX);
@@ -223,11 +223,11 @@ fn a_gate_that_was_not_told_the_time_goes_by_the_kernels_clock() {
 
 #[test]
 fn tls_gets_a_reset_where_others_get_an_answer() {
-    let Some(mut gate) = require_closed("TLS", Refusal::Answer) else { return };
+    let Some(mut gate) = require_closed("TLS", ExcessTreatment::Answer) else { return };
     let mut service = gate.services[0].clone();
     service.speaks_tls = true;
     gate.set_services(vec![service]).expect("a service");
-    gate.apply(&[closed(Refusal::Answer)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Answer)]).expect("a plan");
     assert_eq!(gate.reply(&syn()).flags, flag::RST | flag::ACK);
     assert_eq!((gate.counts().reset, gate.counts().answered), (1, 0));
 }
@@ -249,7 +249,7 @@ fn what_does_not_fit_the_tables_is_refused_by_name() {
 #[test]
 fn sources_that_come_once_leave_nothing_behind() {
     use libbpf_rs::MapCore as _;
-    let Some(gate) = require_closed("spoofed sources", Refusal::Answer) else { return };
+    let Some(gate) = require_closed("spoofed sources", ExcessTreatment::Answer) else { return };
     let entries = || {
         ["endpoints", "preferred", "purged"].map(|name| gate.program.map(name).expect("a map").keys().count())
     };

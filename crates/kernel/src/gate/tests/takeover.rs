@@ -31,9 +31,9 @@ fn take_over(maps: &[MapHandle]) -> KernelGate {
 
 #[test]
 fn budgets_counters_and_handshakes_go_on() {
-    let Some(mut first) = require_closed("a gate that takes over", Refusal::Answer) else { return };
+    let Some(mut first) = require_closed("a gate that takes over", ExcessTreatment::Answer) else { return };
     let accepted = first.reply(&syn());
-    first.apply(&[open_to(10.0, 10, Refusal::Answer)]).expect("a plan");
+    first.apply(&[open_to(10.0, 10, ExcessTreatment::Answer)]).expect("a plan");
     first.tell(3 * SECOND_NS);
     first.purge(client(9).ip(), Duration::from_secs(60)).expect("a purge");
     let opening = |number| Segment::syn(client(number), address(SERVER));
@@ -62,14 +62,16 @@ fn budgets_counters_and_handshakes_go_on() {
         "{counts:?}"
     );
     // A plan of the second gate goes on from there.
-    second.apply(&[open_to(10.0, 10, Refusal::Drop)]).expect("a plan");
+    second.apply(&[open_to(10.0, 10, ExcessTreatment::Drop)]).expect("a plan");
     assert_eq!(second.verdict(&opening(20)), DROP);
     assert!(second.inherited().is_none());
 }
 
 #[test]
 fn a_plan_that_nobody_stood_for_any_more_is_not_taken_up_again_unless_the_gate_stayed_closed() {
-    let Some(mut first) = require_closed("a gate that takes over late", Refusal::Drop) else { return };
+    let Some(mut first) = require_closed("a gate that takes over late", ExcessTreatment::Drop) else {
+        return;
+    };
     let services = first.services.clone();
     for (fails_closed, verdict) in [(true, DROP), (false, PASS)] {
         first.fail_closed(fails_closed).expect("a flag");
@@ -85,7 +87,7 @@ fn a_plan_that_nobody_stood_for_any_more_is_not_taken_up_again_unless_the_gate_s
 
 #[test]
 fn other_services_start_open_and_another_layout_starts_anew() {
-    let Some(first) = require_closed("a gate that takes over others", Refusal::Drop) else { return };
+    let Some(first) = require_closed("a gate that takes over others", ExcessTreatment::Drop) else { return };
     let maps = maps_of(&first);
     let mut second = take_over(&maps);
     let mut others = first.services.clone();

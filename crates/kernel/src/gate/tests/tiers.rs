@@ -19,7 +19,7 @@ fn rank_of(gate: &KernelGate, segment: &Segment) -> usize {
 
 #[test]
 fn a_network_counts_before_a_mark_and_a_mark_before_a_port() {
-    let Some(mut gate) = require_closed("ranks of connections", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("ranks of connections", ExcessTreatment::Drop) else { return };
     let marked = |segment: Segment, mark: u8| Segment { traffic_class: mark << 2 | 3, ..segment };
     assert_eq!(rank_of(&gate, &syn()), TIERS - 1, "the default");
     gate.rank(Ranks { default_rank: 5, ..Ranks::default() }).expect("ranks");
@@ -70,7 +70,7 @@ fn ceiling(rate_per_s: f64, burst: u32) -> Ceiling {
 /// and asks evenly, the least important first; the last four of five seconds count.
 #[test]
 fn important_connections_are_refused_last() {
-    let Some(mut gate) = require_closed("tiers", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("tiers", ExcessTreatment::Drop) else { return };
     let networks = (0..3).map(|rank| network(&format!("10.{rank}.0.0"), 16, rank)).collect();
     gate.rank(Ranks { networks, ..Ranks::default() }).expect("ranks");
     let tiers = Tiers::new(&[ceiling(50.0, 10), ceiling(30.0, 10), ceiling(20.0, 10)]).expect("room");
@@ -80,7 +80,7 @@ fn important_connections_are_refused_last() {
         gate.tell(begin_ns);
         // From an open gate, so with an empty bucket.
         gate.apply(&[ServicePlan::default()]).expect("a plan");
-        gate.apply(&[ServicePlan { tiers, ..closed(Refusal::Drop) }]).expect("a plan");
+        gate.apply(&[ServicePlan { tiers, ..closed(ExcessTreatment::Drop) }]).expect("a plan");
         let mut before = gate.counts().tiers;
         for tick in 0..500 {
             gate.tell(begin_ns + tick * SECOND_NS / 100);
@@ -137,11 +137,13 @@ fn one_ceiling_in_tiers_keeps_its_rate_and_little_more_than_its_burst() {
 
 #[test]
 fn preferred_networks_have_no_rank_and_tiers_add_up_to_the_rest() {
-    let Some(mut gate) = require_closed("tiers beside preferred networks", Refusal::Drop) else { return };
+    let Some(mut gate) = require_closed("tiers beside preferred networks", ExcessTreatment::Drop) else {
+        return;
+    };
     gate.prefer(&[("198.51.100.0".parse().expect("an address"), 24)]).expect("networks");
     gate.rank(Ranks { networks: vec![network("198.51.0.0", 16, 1)], ..Ranks::default() }).expect("ranks");
     let tiers = Tiers::new(&[ceiling(0.0, 1); 2]).expect("room");
-    gate.apply(&[ServicePlan { tiers, preferred: None, ..closed(Refusal::Drop) }]).expect("a plan");
+    gate.apply(&[ServicePlan { tiers, preferred: None, ..closed(ExcessTreatment::Drop) }]).expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&syn_v6())], [PASS, DROP]);
     assert_eq!(gate.verdict(&Segment::syn(client(1), address(SERVER))), DROP);
     let counts = gate.counts();
@@ -161,8 +163,10 @@ fn a_service_is_charged_to_the_tiers_of_another() {
         |at: &str| Service { endpoints: vec![address(at)], speaks_tls: false, page: Page::default() };
     gate.set_services(vec![service(SERVER), service(other)]).expect("services");
     gate.rank(Ranks { ports: vec![(81, 0)], ..Ranks::default() }).expect("ranks");
-    let paying =
-        ServicePlan { tiers: Tiers::new(&[ceiling(1.0, 2); 2]).expect("room"), ..closed(Refusal::Drop) };
+    let paying = ServicePlan {
+        tiers: Tiers::new(&[ceiling(1.0, 2); 2]).expect("room"),
+        ..closed(ExcessTreatment::Drop)
+    };
     let charged = ServicePlan { charged_to: Some(0), tiers: Tiers::OPEN, ..paying };
     gate.apply(&[paying, charged]).expect("a plan");
     gate.tell(10 * SECOND_NS);

@@ -4,7 +4,7 @@ use flashweir_core::{Duration, Rate, Rng};
 use flashweir_testkit::packet::ETHERNET_BYTES;
 
 use super::*;
-use crate::gate::{Ceiling, KernelGate, Page, Refusal, Service, ServicePlan, Tiers};
+use crate::gate::{Ceiling, ExcessTreatment, KernelGate, Page, Service, ServicePlan, Tiers};
 
 const IP: usize = ETHERNET_BYTES;
 const TCP: usize = IP + 20;
@@ -115,7 +115,7 @@ fn random_damage_is_read_as_the_gate_reads_it() {
     gate.set_services(vec![Service { endpoints, speaks_tls: false, page: Page::default() }])
         .expect("a service");
     let tiers = Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 });
-    let plan = ServicePlan { tiers, refusal: Refusal::Pass, ..ServicePlan::default() };
+    let plan = ServicePlan { tiers, refusal: ExcessTreatment::Pass, ..ServicePlan::default() };
     gate.apply(&[ServicePlan { retry_after: Duration::from_secs(1), ..plan }]).expect("a plan");
     let seeds = [
         syn().frame(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use flashweir_core::Rate;
 use flashweir_kernel::gate::{
-    Attachment, Ceiling, Hook, KernelGate, Page, Refusal, Service, ServicePlan, Tiers,
+    Attachment, Ceiling, ExcessTreatment, Hook, KernelGate, Page, Service, ServicePlan, Tiers,
 };
 use flashweir_testkit::{Curl, CurlOutput, PATIENCE, Testbed, skip};
 use libbpf_rs::{Object, ObjectBuilder};
@@ -54,7 +54,7 @@ impl Bench {
     }
 
     /// Lets nothing new in.
-    pub(crate) fn close(&mut self, refusal: Refusal) {
+    pub(crate) fn close(&mut self, refusal: ExcessTreatment) {
         self.gate.apply(&[closed(refusal)]).expect("a plan");
         self.gate.beat().expect("a beat");
     }
@@ -89,7 +89,7 @@ pub(crate) fn service(at: SocketAddr) -> Service {
 }
 
 /// A plan that lets nothing new in.
-pub(crate) fn closed(refusal: Refusal) -> ServicePlan {
+pub(crate) fn closed(refusal: ExcessTreatment) -> ServicePlan {
     let tiers = Tiers::one(Ceiling { rate: Rate::ZERO, burst: 1 });
     ServicePlan { tiers, refusal, retry_after: Duration::from_secs(10), ..ServicePlan::default() }
 }

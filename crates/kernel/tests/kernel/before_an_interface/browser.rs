@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flashweir_kernel::gate::{Hook, Refusal};
+use flashweir_kernel::gate::{ExcessTreatment, Hook};
 use flashweir_testkit::{Process, require_program};
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ fn chromium_shows_the_page_and_reads_when_to_come_back() {
     let test = "Chromium in front of a kernel gate";
     let Some(chromium) = require_program("chromium", test) else { return };
     let Some(mut bench) = Bench::require(test, Hook::Native, Family::V4) else { return };
-    bench.close(Refusal::Answer);
+    bench.close(ExcessTreatment::Answer);
     bench.gate.fail_closed(true).expect("a flag");
     let directory = TempDir::new().expect("a fresh directory");
     let [profile, log] = ["profile", "log"].map(|name| directory.path().join(name));

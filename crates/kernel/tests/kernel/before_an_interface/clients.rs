@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flashweir_kernel::gate::{Hook, Refusal};
+use flashweir_kernel::gate::{ExcessTreatment, Hook};
 use flashweir_testkit::{Curl, PATIENCE, eventually};
 
 use crate::before_an_interface::bench::{Bench, Family, echo};
@@ -20,7 +20,7 @@ fn curl_is_answered_reset_or_left_alone_and_who_is_connected_stays_so() {
         let mut connection = bench.connection();
         echo(&mut connection, b"before");
 
-        bench.close(Refusal::Answer);
+        bench.close(ExcessTreatment::Answer);
         for method in [&[][..], &["--head"], &["--data", "a=b"], &["--http1.0"]] {
             let answer = bench.curl(&curl, method);
             assert_eq!((answer.code, answer.status), (0, 503), "{method:?}: {}", answer.stderr);
@@ -51,12 +51,12 @@ fn curl_is_answered_reset_or_left_alone_and_who_is_connected_stays_so() {
         slow.read_to_string(&mut whole).expect("a response to its end");
         assert!(whole.starts_with("HTTP/1.1 503 "), "{whole}");
 
-        bench.close(Refusal::Reset);
+        bench.close(ExcessTreatment::Reset);
         assert_eq!(bench.connect().expect_err("refused").kind(), ErrorKind::ConnectionRefused);
         assert_eq!(bench.curl(&curl, &[]).code, 7, "curl: could not connect");
         echo(&mut connection, b"meanwhile");
 
-        bench.close(Refusal::Drop);
+        bench.close(ExcessTreatment::Drop);
         assert_eq!(bench.curl(&curl, &["--connect-timeout", "1"]).code, 28, "curl: timed out");
         echo(&mut connection, b"after");
 
@@ -84,7 +84,7 @@ fn ten_thousand_refusals_leave_nothing_behind() {
     else {
         return;
     };
-    bench.close(Refusal::Answer);
+    bench.close(ExcessTreatment::Answer);
     // The test itself may take longer than the gate waits for a beat.
     bench.gate.fail_closed(true).expect("a flag");
     let before = sockets(&bench);

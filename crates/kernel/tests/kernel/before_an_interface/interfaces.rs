@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use flashweir_kernel::gate::{AttachError, Declined, Hook, KernelGate, Refusal};
+use flashweir_kernel::gate::{AttachError, Declined, ExcessTreatment, Hook, KernelGate};
 use flashweir_testkit::{Curl, PATIENCE, Testbed, checksum, eventually, pattern, require_program, skip};
 use libbpf_rs::{Xdp, XdpFlags};
 
@@ -62,9 +62,9 @@ fn where_the_driver_would_lose_answers_the_stack_is_chosen() {
     let attachment = attach(&gate, "client").expect("a free interface");
     assert_eq!(attachment.hook(), Hook::Generic);
     assert!(matches!(attachment.declined(), Some(Declined::Pair)));
-    gate.apply(&[closed(Refusal::Reset)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Reset)]).expect("a plan");
     assert_eq!(connect(&testbed, server).expect_err("refused").kind(), ErrorKind::ConnectionRefused);
-    gate.apply(&[closed(Refusal::Answer)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Answer)]).expect("a plan");
     let mut client = connect(&testbed, server).expect("a handshake with the gate");
     client.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("room");
     let mut response = String::new();
@@ -133,7 +133,7 @@ fn a_program_that_is_there_already_is_named_and_left_alone() {
 fn a_gate_stays_before_an_interface_that_is_renamed_and_goes_with_one_that_is_deleted() {
     let test = "interfaces that change under a kernel gate";
     let Some(mut bench) = Bench::require(test, Hook::Auto, Family::V4) else { return };
-    bench.close(Refusal::Reset);
+    bench.close(ExcessTreatment::Reset);
     bench.gate.fail_closed(true).expect("a flag");
     let number = bench.attachments[0].interface();
     assert!(number.is_some());
@@ -177,7 +177,7 @@ fn jumbo_frames_and_joined_segments_pass_and_are_answered() {
         assert_eq!(bench.attachments[0].hook(), expected);
         let mut connection = bench.connection();
         bench.gate.fail_closed(true).expect("a flag");
-        bench.close(Refusal::Answer);
+        bench.close(ExcessTreatment::Answer);
         let long = format!("X-Long: {}", "x".repeat(6_000));
         let answer = bench.curl(&curl, &["--header", &long]);
         assert_eq!((answer.code, answer.status), (0, 503), "{test}: {}", answer.stderr);

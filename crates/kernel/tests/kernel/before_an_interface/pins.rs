@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use flashweir_kernel::gate::{AttachError, Hook, KernelGate, PinError, Refusal};
+use flashweir_kernel::gate::{AttachError, ExcessTreatment, Hook, KernelGate, PinError};
 use flashweir_testkit::{Finished, PATIENCE, Process, Signal, Testbed, eventually, require_program};
 use libbpf_rs::{MapCore as _, libbpf_sys};
 use tempfile::TempDir;
@@ -99,7 +99,7 @@ fn a_pinned_gate_outlives_its_process_and_is_taken_over_without_a_gap() {
         let attachment = testbed.inside("server", attach).expect("our own pin");
         assert_eq!(attachment.hook(), Hook::Generic);
         knocked(20);
-        gate.apply(&[closed(Refusal::Reset)]).expect("a plan");
+        gate.apply(&[closed(ExcessTreatment::Reset)]).expect("a plan");
         knocked(20);
         (gate, attachment)
     });
@@ -164,7 +164,7 @@ fn a_process_that_pins_and_waits() {
     assert!(!gate.took_over());
     gate.set_services(vec![service(server)]).expect("a service");
     gate.fail_closed(true).expect("a flag");
-    gate.apply(&[closed(Refusal::Reset)]).expect("a plan");
+    gate.apply(&[closed(ExcessTreatment::Reset)]).expect("a plan");
     let _attachment = gate.attach_pinned("client", Hook::Auto, &pin).expect("the namespace's interface");
     loop {
         std::thread::park();

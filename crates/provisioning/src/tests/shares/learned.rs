@@ -1,7 +1,7 @@
 //! Goal: a limit that is learned by the leader from all gateways' samples is divided, kept, and carried on by a new leader. Method: gateways whose samples are
 //! written by hand, in virtual time.
 
-use crate::shares::{JOIN_WAIT, ServiceLeader, ServiceMember, Standing};
+use crate::shares::{JOIN_WAIT, ServiceLeader, ServiceMember, ShareState};
 use flashweir_admission::sentry::{ClassCounts, Plan, Policy, Sample, SentryPlanner};
 use flashweir_core::{Duration, Instant};
 use proptest::collection::vec;
@@ -63,9 +63,9 @@ fn a_gateway_that_starts_waits_for_a_share_and_then_acts_alone() {
     let mut member = members(1).remove(0);
     let own = own_plan();
     let at = |ms| Instant::from_millis(100 + ms);
-    assert_eq!((member.standing(at(0)), member.plan(at(0), &own, 0).limit), (Standing::Joining, 1));
+    assert_eq!((member.share_state(at(0)), member.plan(at(0), &own, 0).limit), (ShareState::Joining, 1));
     let later = at(JOIN_WAIT.as_millis() as u64);
-    assert_eq!(member.standing(later), Standing::Alone);
+    assert_eq!(member.share_state(later), ShareState::Alone);
     let alone = member.plan(later, &own, 0);
     assert_eq!((alone.limit, alone.classes.len()), (own.limit, own.classes.len()));
     assert_eq!(alone.classes[0].hold_len, own.classes[0].hold_len);
@@ -82,7 +82,10 @@ fn a_gateway_that_the_leader_has_not_heard_of_admits_one_request_at_a_time() {
     let at = Instant::from_millis;
     let mut new = ServiceMember::new(at(5_000), 2, 1);
     assert!(new.apply(at(5_010), leader.last().expect("a broadcast")));
-    assert_eq!((new.standing(at(5_010)), new.plan(at(5_010), &own_plan(), 0).limit), (Standing::Joining, 1));
+    assert_eq!(
+        (new.share_state(at(5_010)), new.plan(at(5_010), &own_plan(), 0).limit),
+        (ShareState::Joining, 1)
+    );
     new.observe(0, &sample(at(5_100), 1, 60));
     old[0].observe(0, &sample(at(5_100), 1, 60));
     for member in [&mut new, &mut old[0]] {
@@ -92,7 +95,7 @@ fn a_gateway_that_the_leader_has_not_heard_of_admits_one_request_at_a_time() {
     assert!(new.apply(at(5_120), leader.step(at(5_120)).expect("a broadcast")));
     let lonely = at(10_000);
     let share = new.figures(lonely).share;
-    assert!(new.standing(lonely) == Standing::Holding && share >= 1.0, "{share}");
+    assert!(new.share_state(lonely) == ShareState::Holding && share >= 1.0, "{share}");
     assert!(new.plan(lonely, &own_plan(), 0).limit >= 1);
     // A leader that never hears of it, because there are too many: it stays up.
     let mut unheard = ServiceMember::new(at(5_000), 3, 1);
@@ -100,8 +103,8 @@ fn a_gateway_that_the_leader_has_not_heard_of_admits_one_request_at_a_time() {
     let late = at(5_000) + JOIN_WAIT;
     unheard.apply(late, leader.last().expect("a broadcast"));
     assert_eq!(
-        (unheard.standing(late), unheard.plan(late, &own_plan(), 0).limit),
-        (Standing::Alone, own_plan().limit)
+        (unheard.share_state(late), unheard.plan(late, &own_plan(), 0).limit),
+        (ShareState::Alone, own_plan().limit)
     );
 }
 
@@ -113,16 +116,16 @@ fn a_new_leader_goes_on_from_the_plan_in_force() {
     run(&mut leader, &mut members, &[60, 30, 20], 200..20_000);
     let before: Vec<_> = members.iter().map(|member| member.figures(Instant::from_secs(20))).collect();
     let limit = before[0].limit;
-    assert!(limit > 0.0 && before.iter().all(|of| of.standing == Standing::Sharing && of.gateways == 3));
+    assert!(limit > 0.0 && before.iter().all(|of| of.share_state == ShareState::Sharing && of.gateways == 3));
     assert!(before[0].share > before[1].share && before[1].share > before[2].share, "{before:?}");
     // The old one is silent for three seconds.
     let silent = Instant::from_secs(23);
     let holding = members[0].figures(silent);
-    assert_eq!((holding.standing, holding.share), (Standing::Holding, before[0].share));
+    assert_eq!((holding.share_state, holding.share), (ShareState::Holding, before[0].share));
     let mut next = ServiceLeader::new(silent, 6, &policy);
     run(&mut next, &mut members, &[60, 30, 20], 23_000..23_800);
     let after = members[0].figures(Instant::from_millis(23_800));
-    assert_eq!((after.standing, after.epoch.term), (Standing::Sharing, 6));
+    assert_eq!((after.share_state, after.epoch.term), (ShareState::Sharing, 6));
     assert!((after.limit / limit - 1.0).abs() < 0.3, "{} for {limit}", after.limit);
     assert!(
         !members[0].apply(silent, leader.last().expect("a broadcast")),
@@ -132,7 +135,8 @@ fn a_new_leader_goes_on_from_the_plan_in_force() {
     let end = members.iter().map(|member| member.figures(Instant::from_secs(60)));
     let end: Vec<_> = end.collect();
     assert!(
-        end.iter().all(|of| of.standing == Standing::Equal && (of.share - after.limit / 3.0).abs() < 1e-9)
+        end.iter()
+            .all(|of| of.share_state == ShareState::Equal && (of.share - after.limit / 3.0).abs() < 1e-9)
     );
 }
 

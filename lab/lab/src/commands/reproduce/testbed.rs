@@ -1,7 +1,7 @@
 //! `flashweir reproduce --testbed`.
 
 use super::{UsageError, in_json, write};
-use crate::experiments::testbed::{Results, Run, Scope, TRIALS, Trial, find_trial};
+use crate::experiments::testbed::{Results, Scope, TRIALS, TestbedRun, Trial, find_trial};
 use crate::experiments::{Finding, revised_testbed, testbed_figures_named, text};
 use crate::testbed::{perform, stop_on_signal};
 use anyhow::{Context as _, bail};
@@ -54,7 +54,7 @@ impl Task<'_> {
     fn perform_runs(&self, trial: &Trial, results: &mut Results, stop: &StopFlag) -> anyhow::Result<()> {
         loop {
             let all = (trial.runs)(&self.scope, results).into_iter();
-            let runs: Vec<Run> = all.filter(|run| !results.has(run)).collect();
+            let runs: Vec<TestbedRun> = all.filter(|run| !results.has(run)).collect();
             if runs.is_empty() {
                 return Ok(());
             }
@@ -64,7 +64,7 @@ impl Task<'_> {
 
     fn perform_all(
         &self,
-        runs: &[Run],
+        runs: &[TestbedRun],
         trial: &Trial,
         results: &mut Results,
         stop: &StopFlag,

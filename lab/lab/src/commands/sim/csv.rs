@@ -5,7 +5,7 @@ use super::network_csv;
 use anyhow::Context as _;
 use csv::{Terminator, Writer, WriterBuilder};
 use flashweir_load::command::file;
-use flashweir_sim::request::{Counts, Outcome};
+use flashweir_sim::request::{Counts, RunOutcome};
 use std::path::Path;
 
 /// Writes `statistics.csv` and `series.csv`, and the tables of a network that has packets: RFC 4180, CRLF as
@@ -80,7 +80,7 @@ fn series(judged: &Judged<'_>) -> anyhow::Result<String> {
     text(table)
 }
 
-fn bins(outcome: &Outcome) -> impl Iterator<Item = (f64, &str, &Counts)> {
+fn bins(outcome: &RunOutcome) -> impl Iterator<Item = (f64, &str, &Counts)> {
     let bin_s = outcome.bin.as_secs_f64();
     outcome.classes.iter().flat_map(move |class| {
         class

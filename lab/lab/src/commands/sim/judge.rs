@@ -5,7 +5,7 @@ use crate::scenario::{Scenario, ScenarioError, Settings, Sheet};
 use anyhow::{Context as _, bail};
 use flashweir_command::exit::UsageError;
 use flashweir_core::{Duration, Instant};
-use flashweir_sim::request::{Outcome, Simulation};
+use flashweir_sim::request::{RunOutcome, Simulation};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) struct Judged<'a> {
     /// The file's name, for people.
     pub(super) file: String,
     pub(super) sheet: Sheet,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<RunOutcome>,
 }
 
 /// Runs all seeds of a scenario, prints what they show and writes what was asked for.
@@ -56,9 +56,9 @@ fn settings(arguments: &SimArgs) -> anyhow::Result<Settings> {
     Ok(Settings::parse(texts).map_err(wrong)?)
 }
 
-fn one(scenario: &Scenario, seed: u64, shown: &progress::Shown) -> anyhow::Result<Outcome> {
+fn one(scenario: &Scenario, seed: u64, shown: &progress::Shown) -> anyhow::Result<RunOutcome> {
     let run = scenario.run(seed);
-    let simulated = || -> Result<Outcome, flashweir_sim::request::RunError> {
+    let simulated = || -> Result<RunOutcome, flashweir_sim::request::RunError> {
         let mut simulation = Simulation::new(&run)?;
         let mut until = Instant::ZERO;
         loop {

@@ -3,7 +3,7 @@
 use super::judge::Judged;
 use super::page::{Figures, bin_s, over_time};
 use flashweir_report::{Chart, Figure, Hue, Point, Series};
-use flashweir_sim::request::{LinkBin, Outcome};
+use flashweir_sim::request::{LinkBin, RunOutcome};
 
 /// One line each; more could not be distinguished.
 const HUES: [Hue; 6] = [Hue::Blue, Hue::Vermillion, Hue::Green, Hue::Amber, Hue::Purple, Hue::Sky];
@@ -101,7 +101,7 @@ fn router(judged: &Judged<'_>) -> anyhow::Result<Figure> {
 }
 
 /// SYNs that came in a bin, and those let in.
-fn router_bin(outcome: &Outcome, bin: usize) -> Option<(u64, u64)> {
+fn router_bin(outcome: &RunOutcome, bin: usize) -> Option<(u64, u64)> {
     let bin = outcome.packets.as_ref()?.router.as_ref()?.bins.get(bin)?;
     Some((bin.offered, bin.admitted))
 }

@@ -6,7 +6,7 @@ use super::network_charts;
 use super::table;
 use crate::scenario::Statistic;
 use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Section, Series, Table, Tone};
-use flashweir_sim::request::{Counts, Outcome};
+use flashweir_sim::request::{Counts, RunOutcome};
 use std::path::Path;
 
 /// Writes `report.html`, and its charts as `rates.svg`, `latency.svg` and `server.svg`; of a network that has
@@ -122,7 +122,7 @@ pub(super) fn bin_s(judged: &Judged<'_>) -> f64 {
 /// The mean over all runs that have a value, bin by bin up to the end of the schedule.
 pub(super) fn over_time(
     judged: &Judged<'_>,
-    value: impl Fn(&Outcome, usize) -> Option<f64>,
+    value: impl Fn(&RunOutcome, usize) -> Option<f64>,
 ) -> Vec<flashweir_report::Point> {
     let bin_s = bin_s(judged);
     // A run has fewer bins than SIM_SERIES_BINS: it was checked.

@@ -6,7 +6,7 @@ use super::progress;
 use crate::scenario::{Scenario, Settings, swarm_text};
 use anyhow::{Context as _, bail, ensure};
 use flashweir_core::Duration;
-use flashweir_sim::request::{self, Outcome};
+use flashweir_sim::request::{self, RunOutcome};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -51,7 +51,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// Checks the invariants of one run; the simulator's own checkers look after every step of a debug build, and
 /// at the end of every run.
-fn one(seed: u64) -> anyhow::Result<Outcome> {
+fn one(seed: u64) -> anyhow::Result<RunOutcome> {
     let name = format!("swarm_{seed}.toml");
     let scenario = Scenario::from_toml(&swarm_text(seed), &name, &Settings::default())?;
     let run = scenario.run(seed);

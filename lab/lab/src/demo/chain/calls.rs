@@ -16,7 +16,7 @@ use super::{NODE, Options, front_end, gateway};
 use crate::demo::children::{Family, Origin, Sidecar};
 use crate::demo::{PATIENCE, TARGET, origin_capacity_rps};
 use anyhow::Context;
-use flashweir_load::{ClassPlan, LoadPlan, Target};
+use flashweir_load::{ClassPlan, LoadPlan, LoadTarget};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use serde::Serialize;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub(super) fn visit(
     let oracle_rps = capacity_rps / f64::from(CALLS);
     let profile = RateProfile::constant(QUIET_LOAD * oracle_rps, QUIET)?
         .then(RateProfile::constant(OVERLOAD * oracle_rps, CROWD)?);
-    let target = Target::parse(&format!("http://{front_end}/"))?;
+    let target = LoadTarget::parse(&format!("http://{front_end}/"))?;
     let class = ClassPlan { timeout: CHAIN_PATIENCE, good_within: CHAIN_TARGET, ..ClassPlan::get(&target)? };
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), options.seed);
     let plan = LoadPlan { seed: options.seed, ..LoadPlan::new(target, schedule, class) };

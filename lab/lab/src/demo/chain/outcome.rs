@@ -16,9 +16,9 @@ pub(super) struct Books {
     refused_at_caller: f64,
 }
 
-/// Over the judged part of the crowd.
+/// Outcome of one visit to the chain, over the judged part of the crowd.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct ChainOutcome {
     /// People who came, per second.
     pub(crate) offered_rps: f64,
     /// Answers within the target, per second.
@@ -66,7 +66,7 @@ impl Books {
     }
 }
 
-impl Outcome {
+impl ChainOutcome {
     /// Of the crowd from `judged[0]` to `judged[1]`, at which the books were read.
     pub(super) fn new(
         load: &LoadResult,

@@ -47,7 +47,7 @@ pub(super) fn text(story: &Story) -> String {
 
 fn rows(story: &Story) -> Vec<[String; 3]> {
     let [before, after] = story.visits.each_ref().map(|visit| &visit.outcome);
-    let both = |name: &str, value: &dyn Fn(&super::Outcome) -> String| {
+    let both = |name: &str, value: &dyn Fn(&super::ChainOutcome) -> String| {
         [name.to_owned(), value(before), value(after)]
     };
     let rate = |value: f64| format!("{value:.1}/s");

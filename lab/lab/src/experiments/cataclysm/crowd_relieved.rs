@@ -7,7 +7,9 @@ use crate::experiments::laboratory::Simulation;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_provisioning::{ApplicationPolicy, Policy};
-use flashweir_sim::pool::{ApplicationModel, AutoscalerSettings, Outcome, Scaler, Scenario, run as run_pool};
+use flashweir_sim::pool::{
+    ApplicationModel, AutoscalerSettings, PoolOutcome, Scaler, Scenario, run as run_pool,
+};
 use flashweir_workload::RateProfile;
 use std::ops::Range;
 use std::time::Duration;
@@ -37,9 +39,9 @@ struct FourTimes {
 }
 
 impl Simulation for FourTimes {
-    type Outcome = Outcome;
+    type Outcome = PoolOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<PoolOutcome, ExperimentError> {
         // Not at a plan's own time: each seed has another phase.
         let late = Duration::from_millis(self.seed % 10 * 1_000 + 300);
         let part = |rate, length| {
@@ -67,12 +69,12 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let simulations = NAMES.map(|name| (name, move |seed| FourTimes { name, seed }));
     let runs = Runs::of(laboratory, LENGTH_S, laboratory.options().seeds, simulations)?;
     let event = CROWD.start..CROWD.end + 15;
-    let served = |it: &Outcome| it.applications[0].served_share(event.clone());
-    let refused_s = |it: &Outcome| {
+    let served = |it: &PoolOutcome| it.applications[0].served_share(event.clone());
+    let refused_s = |it: &PoolOutcome| {
         let bins = it.applications[0].bins.iter().filter(|bin| bin.refused() > 0);
         bins.count() as f64 * it.applications[0].bin_s
     };
-    let reversals = |it: &Outcome| f64::from(it.applications[0].reversals);
+    let reversals = |it: &PoolOutcome| f64::from(it.applications[0].reversals);
     let rows = vec![
         runs.row("share of the crowd served", None, Rule::Reported, served),
         runs.row("seconds in which requests are refused", None, Rule::Reported, refused_s),

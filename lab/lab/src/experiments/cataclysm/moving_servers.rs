@@ -9,7 +9,7 @@ use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_core::Instant;
-use flashweir_sim::pool::{ApplicationOutcome, Order, Outcome};
+use flashweir_sim::pool::{ApplicationOutcome, Order, PoolOutcome};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let simulations = MODES.map(|(name, mode)| (name, move |seed| TwoApplications { mode, seed }));
     let runs = Runs::of(laboratory, LENGTH_S, laboratory.options().seeds, simulations)?;
     let near = |by| Rule::Near { mode: PUBLISHED.to_owned(), by };
-    let first = |of: fn(&ApplicationOutcome) -> f64| move |it: &Outcome| of(&it.applications[0]);
+    let first = |of: fn(&ApplicationOutcome) -> f64| move |it: &PoolOutcome| of(&it.applications[0]);
     let rows = vec![
         runs.row("fourth server ordered, s", Some(910.0), near(CURVES_S), first(|it| ordered_s(it, 4))),
         runs.row("fifth server ordered, s", Some(1_210.0), near(CURVES_S), first(|it| ordered_s(it, 5))),
@@ -71,15 +71,16 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         Shape::new(
             "the second application's crowd gets the servers that the first one had",
             MODES.map(|(name, _)| {
-                let most = |it: &Outcome| most_servers(&it.applications[1], &SECOND);
+                let most = |it: &PoolOutcome| most_servers(&it.applications[1], &SECOND);
                 runs.seeds(name, most).at_least(7.0).named(name)
             }),
         ),
         Shape::new(
             "repaired, more is served of both crowds than as published",
             [0, 1].map(|place: usize| {
-                let admitted =
-                    move |it: &Outcome| admitted_rps(&it.applications[place], [FIRST, SECOND][place].clone());
+                let admitted = move |it: &PoolOutcome| {
+                    admitted_rps(&it.applications[place], [FIRST, SECOND][place].clone())
+                };
                 let ours = runs.seeds(REPAIRED, admitted);
                 ours.over(&runs.seeds(PUBLISHED, admitted)).above(1.0).named("over published")
             }),
@@ -137,6 +138,6 @@ fn most_servers(it: &ApplicationOutcome, seconds: &Range<usize>) -> f64 {
     it.within(seconds.clone()).iter().map(|bin| bin.ready_s / it.bin_s).fold(0.0, f64::max)
 }
 
-fn revenue(it: &Outcome) -> f64 {
+fn revenue(it: &PoolOutcome) -> f64 {
     it.applications.iter().flat_map(|of| &of.bins).map(|bin| bin.revenue).sum()
 }

@@ -6,7 +6,7 @@ use flashweir_admission::sentry::LadderStep;
 use flashweir_provisioning::{ApplicationPolicy, Mode, Policy};
 use flashweir_report::Point;
 use flashweir_sim::pool::{
-    ApplicationModel, ApplicationOutcome, Bin, Outcome, Scaler, Scenario, StartUp, run,
+    ApplicationModel, ApplicationOutcome, Bin, PoolOutcome, Scaler, Scenario, StartUp, run,
 };
 use flashweir_workload::RateProfile;
 use std::ops::Range;
@@ -57,9 +57,9 @@ impl TwoApplications {
 }
 
 impl Simulation for TwoApplications {
-    type Outcome = Outcome;
+    type Outcome = PoolOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<PoolOutcome, ExperimentError> {
         Ok(run(&self.scenario())?)
     }
 }

@@ -5,8 +5,8 @@ use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
 use flashweir_admission::sentry::{
-    Arrived, Asked, BatchTest, ClassPolicy, Common, Costs, Decide, Plan, Policy, Position, Released,
-    SentryGate, SentryPlanner,
+    Arrived, BatchTest, ClassPolicy, Common, Costs, Decide, Plan, Policy, Position, Released, SentryGate,
+    SentryPlanner, SentryRequest,
 };
 use flashweir_core::limits::URL_CLASSES;
 use flashweir_core::{Duration, Instant, Rng};
@@ -38,7 +38,7 @@ const TEST: BatchTest = BatchTest { servers_milli: 3_000, quantile_milli: 1_000,
 /// A gate that refuses every request after its test.
 struct Refusing {
     gate: SentryGate<u64>,
-    requests: Vec<Asked>,
+    requests: Vec<SentryRequest>,
     now: Instant,
     next: usize,
 }
@@ -63,7 +63,7 @@ impl Refusing {
         let costs = Arc::new(Costs { by_url_class_us, ..(*plan.costs).clone() });
         let plan = Plan { epoch: 1, decide, limit: 1_000_000, costs, ..plan };
         let mut rng = Rng::new(seed);
-        let ask = |_| Asked {
+        let ask = |_| SentryRequest {
             class: rng.below(CLASSES) as u8,
             url_class: rng.next_u64() as u32,
             client_key: rng.below(500),

@@ -10,7 +10,7 @@ use flashweir_provisioning::queueing::ServiceTime;
 use flashweir_provisioning::{ApplicationPolicy, Mode, Policy};
 use flashweir_report::Point;
 use flashweir_sim::pool::{
-    ApplicationModel, ApplicationOutcome, Outcome, Scaler, Scenario, SentryModel, run as run_pool,
+    ApplicationModel, ApplicationOutcome, PoolOutcome, Scaler, Scenario, SentryModel, run as run_pool,
 };
 use flashweir_workload::RateProfile;
 use std::time::Duration;
@@ -36,9 +36,9 @@ struct RisingLoad {
 }
 
 impl Simulation for RisingLoad {
-    type Outcome = Outcome;
+    type Outcome = PoolOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<PoolOutcome, ExperimentError> {
         let rates = (1..=MINUTES).map(|minute| 4_000.0 * minute as f64);
         // Holds because the rates are positive and there are some.
         let rate = RateProfile::from_bins(Duration::from_secs(60), rates).expect("rates");
@@ -68,7 +68,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = Runs::of(laboratory, length_s, laboratory.options().seeds, simulations)?;
     let near = || Rule::Near { mode: PUBLISHED.to_owned(), by: 15.0 };
     let rows = vec![
-        runs.row("second sentry, s", Some(210.0), near(), |it: &Outcome| reaches(it, 2)),
+        runs.row("second sentry, s", Some(210.0), near(), |it: &PoolOutcome| reaches(it, 2)),
         runs.row("third sentry, s", Some(420.0), near(), |it| reaches(it, 3)),
         runs.row("seconds with sentries more than 80 % busy", None, Rule::Reported, high_s),
         runs.row("seconds with sentries always busy", None, Rule::Reported, |it| {
@@ -79,7 +79,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             it.applications[0].sentries.last().map_or(f64::NAN, |&(_, count)| f64::from(count))
         }),
     ];
-    let at = |name, count| runs.seeds(name, move |it: &Outcome| reaches(it, count));
+    let at = |name, count| runs.seeds(name, move |it: &PoolOutcome| reaches(it, count));
     let shapes = vec![
         Shape::new(
             "the published rule adds the second sentry when the rate is 16,000/s",
@@ -114,12 +114,12 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
 }
 
 /// Time at which there are at least `count` sentries, seconds; not a number if never.
-fn reaches(it: &Outcome, count: u32) -> f64 {
+fn reaches(it: &PoolOutcome, count: u32) -> f64 {
     let of = &it.applications[0].sentries;
     of.iter().find(|&&(_, sentries)| sentries >= count).map_or(f64::NAN, |&(at, _)| at.as_secs_f64())
 }
 
-fn high_s(it: &Outcome) -> f64 {
+fn high_s(it: &PoolOutcome) -> f64 {
     let high = busy(&it.applications[0]).into_iter().filter(|(_, busy)| *busy > HIGH);
     high.count() as f64 * INTERVAL_S as f64
 }

@@ -10,7 +10,7 @@ use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
-use flashweir_sim::news::Outcome;
+use flashweir_sim::news::NewsOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "NEWS-F14",
@@ -32,8 +32,8 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let by_limit = searched(laboratory)?;
     let (fastest, rejected) = (runs.fastest_kbps(Stretch::Crowd), runs.rejected_percent());
     let (best_fastest, best_rejected) = (runs.mean(BEST, &fastest), runs.mean(BEST, &rejected));
-    let slower = |outcome: &Outcome| fastest(outcome).map(|rate| (1.0 - rate / best_fastest) * 100.0);
-    let part = |outcome: &Outcome| rejected(outcome).map(|percent| percent / best_rejected);
+    let slower = |outcome: &NewsOutcome| fastest(outcome).map(|rate| (1.0 - rate / best_fastest) * 100.0);
+    let part = |outcome: &NewsOutcome| rejected(outcome).map(|percent| percent / best_rejected);
     let near = |by| Rule::Near { mode: AS_RUN.to_owned(), by };
     let mut rows = vec![
         runs.row("fastest tenth slower than static 60, %", Some(11.0), near(5.0), &NEWS_MODES, slower),
@@ -55,8 +55,9 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     )];
     for mode in NEWS_MODES.into_iter().filter(|mode| *mode != Mode::Paper) {
         let name = mode.name();
-        let over_best =
-            |value: &dyn Fn(&Outcome) -> Option<f64>| runs.seeds(mode, value).over(&runs.seeds(BEST, value));
+        let over_best = |value: &dyn Fn(&NewsOutcome) -> Option<f64>| {
+            runs.seeds(mode, value).over(&runs.seeds(BEST, value))
+        };
         let slower = over_best(&fastest).map(|part| (1.0 - part) * 100.0);
         shapes.push(Shape::new(format!("{name}: at most 15 % slower"), [slower.at_most(15.0).named("%")]));
         shapes.push(Shape::new(

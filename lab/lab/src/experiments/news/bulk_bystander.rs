@@ -6,7 +6,7 @@ use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_sim::network::TcpSettings;
-use flashweir_sim::news::{BulkTransfer, Outcome, Scenario};
+use flashweir_sim::news::{BulkTransfer, NewsOutcome, Scenario};
 use std::time::Duration;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -23,7 +23,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = Runs::new(laboratory, &MODES, add_transfer)?;
     let goodput = |stretch| {
         let within = runs.within(stretch);
-        move |outcome: &Outcome| Some(outcome.per_second(within.clone(), |bin| bin.bulk_bytes) * 0.008)
+        move |outcome: &NewsOutcome| Some(outcome.per_second(within.clone(), |bin| bin.bulk_bytes) * 0.008)
     };
     let (before, during) = (goodput(Stretch::Quiet), goodput(Stretch::Crowd));
     let (quiet_fastest, fastest) = (runs.fastest_kbps(Stretch::Quiet), runs.fastest_kbps(Stretch::Crowd));

@@ -5,7 +5,7 @@ use super::runs::{Runs, Stretch};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape, Spread};
-use flashweir_sim::news::Outcome;
+use flashweir_sim::news::NewsOutcome;
 use flashweir_sim::router::{Rates, Tick};
 use std::collections::BTreeMap;
 
@@ -33,7 +33,9 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let fall = |reading: Reading, part: Part| {
         let rate = move |tick: &Tick| reading(tick).map(part);
         let (before, during) = (runs.rate_kbps(Stretch::Quiet, rate), runs.rate_kbps(Stretch::Crowd, rate));
-        runs.seeds(Mode::None, |outcome: &Outcome| Some((1.0 - during(outcome)? / before(outcome)?) * 100.0))
+        runs.seeds(Mode::None, |outcome: &NewsOutcome| {
+            Some((1.0 - during(outcome)? / before(outcome)?) * 100.0)
+        })
     };
     let rows: Vec<Row> = PARTS
         .iter()

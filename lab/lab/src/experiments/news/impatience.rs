@@ -5,7 +5,7 @@ use super::runs::{Runs, Stretch};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
-use flashweir_sim::news::Outcome;
+use flashweir_sim::news::NewsOutcome;
 use flashweir_workload::people::Wait;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         rows.push(runs.row(format!("{who}: admitted/s"), None, Rule::Reported, &MODES, &admitted));
         rows.push(runs.row(format!("{who}: fastest kb/s"), None, Rule::Reported, &MODES, &fastest));
     }
-    let over_patient = |mode, value: &dyn Fn(&Outcome) -> Option<f64>| {
+    let over_patient = |mode, value: &dyn Fn(&NewsOutcome) -> Option<f64>| {
         impatient.seeds(mode, value).over(&patient.seeds(mode, value)).between(0.85, 1.15)
     };
     let shapes = NEWS_MODES

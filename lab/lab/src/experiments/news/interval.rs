@@ -6,7 +6,7 @@ use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
-use flashweir_sim::news::Outcome;
+use flashweir_sim::news::NewsOutcome;
 use std::time::Duration;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -110,14 +110,14 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
 
 fn look(runs: &Runs, interval_s: u64, rows: &mut Vec<Row>, points: &mut Vec<Point>) {
     let onset_s = runs.onset_s();
-    let is_false = |outcome: &Outcome| {
+    let is_false = |outcome: &NewsOutcome| {
         let first = outcome.first_alarm_s(0);
         Some(f64::from(u8::from(first.is_some_and(|at| at <= onset_s as f64))))
     };
-    let delay = |outcome: &Outcome| outcome.first_alarm_s(onset_s + 1).map(|at| at - onset_s as f64);
-    let found = |outcome: &Outcome| Some(f64::from(u8::from(delay(outcome).is_some())));
+    let delay = |outcome: &NewsOutcome| outcome.first_alarm_s(onset_s + 1).map(|at| at - onset_s as f64);
+    let found = |outcome: &NewsOutcome| Some(f64::from(u8::from(delay(outcome).is_some())));
     let (admitted, fastest) = (runs.admitted(Stretch::Crowd), runs.fastest_kbps(Stretch::Crowd));
-    let mut add = |what: &str, value: &dyn Fn(&Outcome) -> Option<f64>| {
+    let mut add = |what: &str, value: &dyn Fn(&NewsOutcome) -> Option<f64>| {
         rows.push(runs.row(format!("T={interval_s} s: {what}"), None, Rule::Reported, &NEWS_MODES, value));
     };
     add("runs with a false alarm, part", &is_false);

@@ -5,7 +5,7 @@ use super::runs::{Runs, Stretch};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
-use flashweir_sim::news::Outcome;
+use flashweir_sim::news::NewsOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "NEWS-F12",
@@ -20,12 +20,12 @@ const MODES: [Mode; 4] = [Mode::None, Mode::Paper, Mode::Scoreboard, Mode::Repai
 fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = Runs::new(laboratory, &MODES, |_| ())?;
     let (crowd, onset_s) = (runs.within(Stretch::Crowd), runs.onset_s());
-    let delay = |outcome: &Outcome| outcome.first_alarm_s(onset_s).map(|at| at - onset_s as f64);
+    let delay = |outcome: &NewsOutcome| outcome.first_alarm_s(onset_s).map(|at| at - onset_s as f64);
     let admitted = runs.admitted(Stretch::Crowd);
     let without = runs.mean(Mode::None, &admitted);
-    let fall = |outcome: &Outcome| admitted(outcome).map(|rate| (1.0 - rate / without) * 100.0);
+    let fall = |outcome: &NewsOutcome| admitted(outcome).map(|rate| (1.0 - rate / without) * 100.0);
     let loss = runs.loss_percent(Stretch::Crowd);
-    let offered = |outcome: &Outcome| Some(outcome.per_second(crowd.clone(), |bin| bin.gate.offered));
+    let offered = |outcome: &NewsOutcome| Some(outcome.per_second(crowd.clone(), |bin| bin.gate.offered));
     let near = |by| Rule::Near { mode: AS_RUN.to_owned(), by };
     let rows = vec![
         runs.row("found after, s", Some(20.0), near(1.0), &NEWS_MODES, delay),
@@ -43,7 +43,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let news = Mode::Scoreboard;
     let without = runs.seeds(Mode::None, &admitted);
     let fall = runs.seeds(news, &admitted).with(&without, |rate, without| (1.0 - rate / without) * 100.0);
-    let over_none = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+    let over_none = |value: &dyn Fn(&NewsOutcome) -> Option<f64>| {
         runs.seeds(news, value).over(&runs.seeds(Mode::None, value))
     };
     let shapes = vec![

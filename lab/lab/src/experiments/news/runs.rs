@@ -5,13 +5,13 @@ use crate::experiments::laboratory::Simulation;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule, Spread};
 use flashweir_report::Point;
-use flashweir_sim::news::{Bin, Outcome, Scenario};
+use flashweir_sim::news::{Bin, NewsOutcome, Scenario};
 use flashweir_sim::router::Tick;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Over all seeds; `O` is what one run shows.
-pub(super) struct Runs<O = Outcome> {
+pub(super) struct Runs<O = NewsOutcome> {
     by_mode: Vec<(Mode, Vec<Arc<O>>)>,
     first_seed: u64,
     onset_s: u64,
@@ -51,13 +51,13 @@ impl Runs {
         Self::of(laboratory, modes, seeds, stretches, described)
     }
 
-    pub(super) fn admitted(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn admitted(&self, stretch: Stretch) -> impl Fn(&NewsOutcome) -> Option<f64> {
         let within = self.within(stretch);
         move |outcome| Some(outcome.per_second(within.clone(), |bin| bin.gate.admitted))
     }
 
     /// Part of the people who came and were not let in, percent.
-    pub(super) fn rejected_percent(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn rejected_percent(&self) -> impl Fn(&NewsOutcome) -> Option<f64> {
         let within = self.within(Stretch::Crowd);
         move |outcome| {
             let total = outcome.total(within.clone());
@@ -65,13 +65,13 @@ impl Runs {
         }
     }
 
-    pub(super) fn loss_percent(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn loss_percent(&self, stretch: Stretch) -> impl Fn(&NewsOutcome) -> Option<f64> {
         let within = self.within(stretch);
         move |outcome| Some(outcome.response_loss(within.clone()) * 100.0)
     }
 
     /// Mean rate of the fastest tenth by the paper's reading, kb/s.
-    pub(super) fn fastest_kbps(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn fastest_kbps(&self, stretch: Stretch) -> impl Fn(&NewsOutcome) -> Option<f64> {
         self.rate_kbps(stretch, |tick| tick.published.map(|rates| rates.fastest))
     }
 
@@ -79,7 +79,7 @@ impl Runs {
         &self,
         stretch: Stretch,
         rate: impl Fn(&Tick) -> Option<f64>,
-    ) -> impl Fn(&Outcome) -> Option<f64> {
+    ) -> impl Fn(&NewsOutcome) -> Option<f64> {
         let within = self.within(stretch);
         move |outcome| outcome.mean_rate(within.clone(), &rate).map(kbps)
     }

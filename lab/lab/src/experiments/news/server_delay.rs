@@ -5,7 +5,7 @@ use super::runs::{Runs, Stretch};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
-use flashweir_sim::news::{Outcome, Server};
+use flashweir_sim::news::{NewsOutcome, Server};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "NEWS-7.6.2",
@@ -28,7 +28,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let immediate = Runs::new(laboratory, &MODES, |_| ())?;
     let (endless, bounded) = (with(None)?, with(Some(ROOM))?);
     let (admitted, fastest) = (immediate.admitted(Stretch::Crowd), immediate.fastest_kbps(Stretch::Crowd));
-    let dropped = |outcome: &Outcome| {
+    let dropped = |outcome: &NewsOutcome| {
         let people = outcome.people;
         Some(people.dropped_by_server as f64 / outcome.gate.admitted.max(1) as f64 * 100.0)
     };
@@ -40,7 +40,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         rows.push(runs.row(format!("{what}: fastest kb/s"), None, Rule::Reported, &MODES, &fastest));
     }
     rows.push(bounded.row("1,000 requests: dropped by the server, %", None, Rule::Reported, &MODES, dropped));
-    let alike = |mode, value: &dyn Fn(&Outcome) -> Option<f64>| {
+    let alike = |mode, value: &dyn Fn(&NewsOutcome) -> Option<f64>| {
         endless.seeds(mode, value).over(&immediate.seeds(mode, value)).between(0.85, 1.15)
     };
     let unchanged = |mode| [alike(mode, &admitted).named("admitted"), alike(mode, &fastest).named("fastest")];

@@ -2,12 +2,12 @@
 
 use super::plant::{AS_RUN, Mode, NEWS_MODES};
 use super::runs::Stretch;
-use super::testbed::{AMPLE_BITS_PER_S, Target, notes};
+use super::testbed::{AMPLE_BITS_PER_S, TargetBottleneck, notes};
 use super::testbed_runs::TestbedRuns;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
-use flashweir_sim::request::Outcome;
+use flashweir_sim::request::RunOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "NEWS-F22",
@@ -22,10 +22,12 @@ const MODES: [Mode; 4] = [Mode::None, Mode::Paper, Mode::Scoreboard, Mode::Repai
 
 fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let seeds = laboratory.options().seeds;
-    let runs = TestbedRuns::on_testbed(laboratory, &MODES, seeds, |testbed| testbed.target = Target::Memory)?;
+    let runs = TestbedRuns::on_testbed(laboratory, &MODES, seeds, |testbed| {
+        testbed.bottleneck = TargetBottleneck::Memory
+    })?;
     let (memory, fastest) = (runs.memory_percent(Stretch::Crowd), runs.fastest_rate_kbps(Stretch::Crowd));
     let (loss, bits_per_s) = (runs.loss_percent(), runs.response_bits_per_s());
-    let used = |outcome: &Outcome| Some(bits_per_s(outcome)? / AMPLE_BITS_PER_S as f64 * 100.0);
+    let used = |outcome: &RunOutcome| Some(bits_per_s(outcome)? / AMPLE_BITS_PER_S as f64 * 100.0);
     let (found, timed_out) = (runs.found_after_s(), runs.timed_out_percent());
     let none = [Mode::None];
     let near = |mode: &str, by| Rule::Near { mode: mode.to_owned(), by };

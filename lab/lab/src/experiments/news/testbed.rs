@@ -25,8 +25,8 @@ use flashweir_core::limits::SIM_PROCESSORS;
 use flashweir_sim::network::{Buffer, LinkSettings, TcpSettings};
 use flashweir_sim::news::Links;
 use flashweir_sim::request::{
-    self, ClassModel, ClassPath, ClientGroup, Memory, NetworkModel, Outcome, PacketNetwork, Policy,
-    RouterPlace, Scenario, ServerModel, Wire, Work,
+    self, ClassModel, ClassPath, ClientGroup, Memory, NetworkModel, PacketNetwork, Policy, RouterPlace,
+    RunOutcome, Scenario, ServerModel, Wire, Work,
 };
 use flashweir_sim::router::{Reading, RouterSettings};
 use flashweir_workload::documents::{Pareto, Popularity, Sizes};
@@ -44,7 +44,7 @@ pub(super) struct Testbed {
     pub(super) first_tick_s: u64,
     pub(super) hot_spots: bool,
     pub(super) bystanders: bool,
-    pub(super) target: Target,
+    pub(super) bottleneck: TargetBottleneck,
     /// People of the target, per second.
     arrivals: RateProfile,
     quiet_s: u64,
@@ -53,7 +53,7 @@ pub(super) struct Testbed {
 
 /// Bottleneck of the target server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum TargetBottleneck {
     /// The network alone (§8.2).
     Network,
     /// Its memory alone (§8.3).
@@ -81,7 +81,7 @@ impl Testbed {
         let stretched = |length_s, mean| Stretched { length: Duration::from_secs(length_s), mean };
         let (quiet, crowd) = (stretched(quiet_s, QUIET_PER_S), stretched(crowd_s, CROWD_PER_S));
         let arrivals = options.semi_final.arrivals(quiet, crowd);
-        let target = Target::Network;
+        let bottleneck = TargetBottleneck::Network;
         Self {
             seed,
             mode,
@@ -89,7 +89,7 @@ impl Testbed {
             first_tick_s: INTERVAL_S,
             hot_spots: false,
             bystanders: false,
-            target,
+            bottleneck,
             arrivals,
             quiet_s,
             crowd_s,
@@ -116,9 +116,9 @@ impl Testbed {
     }
 
     fn classes(&self) -> Vec<ClassModel> {
-        let work = match self.target {
-            Target::Network => Work::Constant(Duration::ZERO),
-            Target::Memory => WORK,
+        let work = match self.bottleneck {
+            TargetBottleneck::Network => Work::Constant(Duration::ZERO),
+            TargetBottleneck::Memory => WORK,
         };
         let class = |name, host, work| ClassModel {
             host,
@@ -140,9 +140,9 @@ impl Testbed {
     }
 
     fn network(&self, classes: usize) -> PacketNetwork {
-        let (rate, buffer) = match self.target {
-            Target::Network => (BITS_PER_S, BUFFER_PACKETS),
-            Target::Memory => (AMPLE_BITS_PER_S, AMPLE_BUFFER_PACKETS),
+        let (rate, buffer) = match self.bottleneck {
+            TargetBottleneck::Network => (BITS_PER_S, BUFFER_PACKETS),
+            TargetBottleneck::Memory => (AMPLE_BITS_PER_S, AMPLE_BUFFER_PACKETS),
         };
         let Links { clients, access_bits_per_s, access_delay, access_buffer_packets, .. } = Links::default();
         let link = LinkSettings::drop_tail(rate, Links::default().bottleneck_delay, Buffer::Packets(buffer));
@@ -172,9 +172,9 @@ impl Testbed {
 }
 
 impl Simulation for Testbed {
-    type Outcome = Outcome;
+    type Outcome = RunOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<RunOutcome, ExperimentError> {
         let classes = self.classes();
         let scenario = Scenario {
             schedule: self.schedule(),
@@ -185,7 +185,7 @@ impl Simulation for Testbed {
             requests_in_flight: None,
             // A processor for each request at once: requests share memory, not processor time.
             server: ServerModel {
-                memory: (self.target == Target::Memory).then_some(MEMORY),
+                memory: (self.bottleneck == TargetBottleneck::Memory).then_some(MEMORY),
                 ..ServerModel::processor_sharing(SIM_PROCESSORS)
             },
             faults: Vec::new(),

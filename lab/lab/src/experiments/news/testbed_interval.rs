@@ -8,7 +8,7 @@ use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
-use flashweir_sim::request::Outcome;
+use flashweir_sim::request::RunOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "NEWS-F23",
@@ -146,7 +146,7 @@ fn shapes(points: &[Point]) -> Vec<Shape> {
 fn look(runs: &TestbedRuns, interval_s: u64, rows: &mut Vec<Row>, points: &mut Vec<Point>) {
     let (early, found) = (runs.early_alarm(), runs.found_after_s());
     let (rejected, fastest) = (runs.rejected_percent(), runs.fastest_rate_kbps(Stretch::Crowd));
-    let mut add = |what: &str, paper, value: &dyn Fn(&Outcome) -> Option<f64>| {
+    let mut add = |what: &str, paper, value: &dyn Fn(&RunOutcome) -> Option<f64>| {
         rows.push(runs.row(format!("T={interval_s} s: {what}"), paper, Rule::Reported, &NEWS_MODES, value));
     };
     add("runs with an alarm before the crowd, part", None, &early);

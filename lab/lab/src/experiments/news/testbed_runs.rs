@@ -7,12 +7,12 @@ use crate::experiments::{ExperimentError, Laboratory};
 use flashweir_admission::flash_crowd::Mode as AlarmMode;
 use flashweir_core::Instant;
 use flashweir_report::Point;
-use flashweir_sim::request::{Counts, Outcome, PacketOutcome, RouterOutcome};
+use flashweir_sim::request::{Counts, PacketOutcome, RouterOutcome, RunOutcome};
 use flashweir_sim::router::Tick;
 use std::ops::Range;
 
 /// Runs on the testbed.
-pub(super) type TestbedRuns = Runs<Outcome>;
+pub(super) type TestbedRuns = Runs<RunOutcome>;
 
 impl TestbedRuns {
     /// Runs every mode for each seed, each changed by `change`.
@@ -31,19 +31,19 @@ impl TestbedRuns {
     }
 
     /// Whole pages that people got, per second.
-    pub(super) fn processed(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn processed(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let crowd = self.within(Stretch::Crowd);
         move |outcome| Some(per_second(&packets(outcome).connections, &crowd, |bin| bin.answered))
     }
 
     /// Connections let in, per second.
-    pub(super) fn admitted(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn admitted(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let crowd = self.within(Stretch::Crowd);
         move |outcome| Some(per_second(&router(outcome).bins, &crowd, |bin| bin.admitted))
     }
 
     /// Part of the crowd that was not let in, percent.
-    pub(super) fn rejected_percent(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn rejected_percent(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let (crowd, admitted) = (self.within(Stretch::Crowd), self.admitted());
         move |outcome| {
             let came =
@@ -53,7 +53,7 @@ impl TestbedRuns {
     }
 
     /// Part of the crowd that gave up, percent.
-    pub(super) fn timed_out_percent(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn timed_out_percent(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let crowd = self.within(Stretch::Crowd);
         move |outcome| {
             let counts = counts_of(outcome, CROWD, &crowd);
@@ -62,7 +62,7 @@ impl TestbedRuns {
     }
 
     /// Part of the response packets that the bottleneck dropped, percent.
-    pub(super) fn loss_percent(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn loss_percent(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let crowd = self.within(Stretch::Crowd);
         move |outcome| {
             let responses = &packets(outcome).wires[BOTTLENECK].back;
@@ -72,7 +72,7 @@ impl TestbedRuns {
     }
 
     /// Bits that responses sent over the bottleneck, per second.
-    pub(super) fn response_bits_per_s(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn response_bits_per_s(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let crowd = self.within(Stretch::Crowd);
         move |outcome| {
             let responses = &packets(outcome).wires[BOTTLENECK].back;
@@ -81,7 +81,7 @@ impl TestbedRuns {
     }
 
     /// The server's memory in use, percent of what it has.
-    pub(super) fn memory_percent(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn memory_percent(&self, stretch: Stretch) -> impl Fn(&RunOutcome) -> Option<f64> {
         let bins = bins(&self.within(stretch));
         move |outcome| {
             let levels = &outcome.levels[bins.clone()];
@@ -91,7 +91,7 @@ impl TestbedRuns {
     }
 
     /// Mean rate of the fastest tenth.
-    pub(super) fn fastest_rate_kbps(&self, stretch: Stretch) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn fastest_rate_kbps(&self, stretch: Stretch) -> impl Fn(&RunOutcome) -> Option<f64> {
         let within = self.within(stretch);
         let (from, to) = (Instant::from_secs(within.start), Instant::from_secs(within.end));
         move |outcome| {
@@ -102,18 +102,18 @@ impl TestbedRuns {
     }
 
     /// Seconds from the start to the first alarm of all.
-    pub(super) fn first_alarm_s(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn first_alarm_s(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         |outcome| Some(alarms(outcome).next()?.at.as_secs_f64())
     }
 
     /// Alarm before the crowd: 1 if there was one, otherwise 0.
-    pub(super) fn early_alarm(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn early_alarm(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let onset = Instant::from_secs(self.onset_s());
         move |outcome| Some(f64::from(u8::from(alarms(outcome).any(|tick| tick.at <= onset))))
     }
 
     /// Seconds from the onset to the first decision in the crowd that it is one.
-    pub(super) fn found_after_s(&self) -> impl Fn(&Outcome) -> Option<f64> {
+    pub(super) fn found_after_s(&self) -> impl Fn(&RunOutcome) -> Option<f64> {
         let onset = Instant::from_secs(self.onset_s());
         move |outcome| {
             let first = alarms(outcome).find(|tick| tick.at > onset)?;
@@ -143,14 +143,14 @@ impl TestbedRuns {
 }
 
 /// Outcome of a class's tries that began within a stretch, in seconds from the start.
-pub(super) fn counts_of(outcome: &Outcome, class: usize, within_s: &Range<u64>) -> Counts {
+pub(super) fn counts_of(outcome: &RunOutcome, class: usize, within_s: &Range<u64>) -> Counts {
     let mut counts = Counts::default();
     outcome.classes[class].bins[bins(within_s)].iter().for_each(|bin| counts.add(bin));
     counts
 }
 
 /// Ticks at which the planner was not in its normal mode.
-fn alarms(outcome: &Outcome) -> impl Iterator<Item = &Tick> {
+fn alarms(outcome: &RunOutcome) -> impl Iterator<Item = &Tick> {
     let alarmed = |tick: &&Tick| tick.explanation.is_some_and(|it| it.mode != AlarmMode::Normal);
     router(outcome).ticks.iter().filter(alarmed)
 }
@@ -169,12 +169,12 @@ fn bins(within_s: &Range<u64>) -> Range<usize> {
     (within_s.start / BIN_S) as usize..(within_s.end / BIN_S) as usize
 }
 
-fn packets(outcome: &Outcome) -> &PacketOutcome {
+fn packets(outcome: &RunOutcome) -> &PacketOutcome {
     // Holds because the testbed is a network of packets.
     outcome.packets.as_ref().expect("a run over packets has an outcome of them")
 }
 
-fn router(outcome: &Outcome) -> &RouterOutcome {
+fn router(outcome: &RunOutcome) -> &RouterOutcome {
     // Holds because the testbed has one.
     packets(outcome).router.as_ref().expect("a run with a router has an outcome of it")
 }

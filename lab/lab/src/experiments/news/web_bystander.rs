@@ -7,7 +7,7 @@ use super::testbed_runs::{TestbedRuns, counts_of};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
-use flashweir_sim::request::Outcome;
+use flashweir_sim::request::RunOutcome;
 use std::ops::Range;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -116,16 +116,16 @@ fn plot(everybody: &TestbedRuns, hot_spot: &TestbedRuns) -> Plot {
     }
 }
 
-fn mean_s(class: usize) -> impl Fn(&Outcome) -> Option<f64> {
+fn mean_s(class: usize) -> impl Fn(&RunOutcome) -> Option<f64> {
     move |outcome| outcome.classes[class].totals.mean_latency_s()
 }
 
-fn median_s(class: usize) -> impl Fn(&Outcome) -> Option<f64> + Copy {
+fn median_s(class: usize) -> impl Fn(&RunOutcome) -> Option<f64> + Copy {
     move |outcome| outcome.classes[class].latency_us.quantile(0.5).map(|micros| micros as f64 / 1e6)
 }
 
 /// Of those who came within a stretch, in seconds from the start.
-fn unanswered_percent(within_s: Range<u64>) -> impl Fn(&Outcome) -> Option<f64> {
+fn unanswered_percent(within_s: Range<u64>) -> impl Fn(&RunOutcome) -> Option<f64> {
     move |outcome| {
         let counts = counts_of(outcome, BYSTANDERS_DURING, &within_s);
         Some((1.0 - counts.completed as f64 / counts.unique_offered as f64) * 100.0)

@@ -94,9 +94,9 @@ const QUEUE_SAMPLES_PER_S: u64 = 20;
 /// Groups of sources, each behind its own access link.
 const ACCESS_LINKS: u64 = 10;
 
-/// Share of each flow and use of the link, in the measured part.
+/// Outcome of a link: share of each flow and use of the link, in the measured part.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct LinkOutcome {
     /// kb/s of each flow, headers included, by class.
     pub(super) tcp: Vec<f64>,
     pub(super) udp: Vec<f64>,
@@ -115,9 +115,9 @@ pub(super) struct Outcome {
 }
 
 /// A number of a run, and what it is called.
-pub(super) type Measure = (&'static str, fn(&Outcome) -> f64);
+pub(super) type Measure = (&'static str, fn(&LinkOutcome) -> f64);
 
-impl Outcome {
+impl LinkOutcome {
     /// Jain's index over all flows, 0 to 1.
     pub(super) fn jain(&self) -> f64 {
         let flows = self.tcp.iter().chain(&self.udp).chain(&self.unresponsive_tcp);
@@ -253,9 +253,9 @@ impl Plant {
 }
 
 impl Simulation for Load {
-    type Outcome = Outcome;
+    type Outcome = LinkOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<LinkOutcome, ExperimentError> {
         Ok(self.simulate()?)
     }
 }
@@ -264,7 +264,7 @@ impl Simulation for Load {
 type Sources = [Vec<FeedbackId>; 3];
 
 impl Load {
-    fn simulate(&self) -> Result<Outcome, NetworkError> {
+    fn simulate(&self) -> Result<LinkOutcome, NetworkError> {
         let mut plant = Plant::new(self.policing, self.seed)?;
         let sources = self.add_sources(&mut plant)?;
         let measured_from_s = (self.length_s as f64 * MEASURED_FROM) as u64;
@@ -279,7 +279,7 @@ impl Load {
             flows.map(|(before, after)| (of(after) - of(before)) as f64 * KB_PER_PACKET / span_s).collect()
         };
         let (all, new) = (|books: &FeedbackBooks| books.delivered, FeedbackBooks::delivered_first);
-        Ok(Outcome {
+        Ok(LinkOutcome {
             tcp: rates(0, all),
             udp: rates(1, all),
             unresponsive_tcp: rates(2, all),

@@ -1,6 +1,6 @@
 //! The runs of an experiment, by rule and number of flows, and what is read from them.
 
-use super::link::{Load, Outcome, Policing};
+use super::link::{LinkOutcome, Load, Policing};
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(super) fn seeds(laboratory: &Laboratory) -> impl Iterator<Item = u64> + use<
 /// Outcomes by number of flows and rule, each with all seeds.
 pub(super) struct Runs {
     first_seed: u64,
-    outcomes: BTreeMap<(u32, Policing), Vec<Arc<Outcome>>>,
+    outcomes: BTreeMap<(u32, Policing), Vec<Arc<LinkOutcome>>>,
 }
 
 impl Runs {
@@ -48,7 +48,7 @@ impl Runs {
     }
 
     /// The outcome of the first seed.
-    pub(super) fn first(&self, flows: u32, policing: Policing) -> Option<&Outcome> {
+    pub(super) fn first(&self, flows: u32, policing: Policing) -> Option<&LinkOutcome> {
         self.outcomes.get(&(flows, policing))?.first().map(Arc::as_ref)
     }
 
@@ -57,7 +57,7 @@ impl Runs {
         &self,
         flows: u32,
         policing: Policing,
-        value: impl Fn(&Outcome) -> f64,
+        value: impl Fn(&LinkOutcome) -> f64,
     ) -> SeedValues {
         let outcomes = self.outcomes.get(&(flows, policing)).into_iter().flatten();
         SeedValues::of((self.first_seed..).zip(outcomes.map(|outcome| Some(value(outcome)))))
@@ -71,7 +71,7 @@ impl Runs {
         policings: &[Policing],
         paper: Option<f64>,
         rule: Rule,
-        value: impl Fn(&Outcome) -> f64,
+        value: impl Fn(&LinkOutcome) -> f64,
     ) -> Row {
         let ours = policings.iter().filter_map(|&policing| {
             Some((policing.name().to_owned(), self.seeds(flows, policing, &value).spread()?))
@@ -80,12 +80,17 @@ impl Runs {
     }
 
     /// The mean over the seeds.
-    pub(super) fn mean(&self, flows: u32, policing: Policing, value: impl Fn(&Outcome) -> f64) -> f64 {
+    pub(super) fn mean(&self, flows: u32, policing: Policing, value: impl Fn(&LinkOutcome) -> f64) -> f64 {
         self.seeds(flows, policing, value).spread().map_or(f64::NAN, |spread| spread.mean)
     }
 
     /// The half width of the mean's 95 % confidence interval.
-    pub(super) fn half_width(&self, flows: u32, policing: Policing, value: impl Fn(&Outcome) -> f64) -> f64 {
+    pub(super) fn half_width(
+        &self,
+        flows: u32,
+        policing: Policing,
+        value: impl Fn(&LinkOutcome) -> f64,
+    ) -> f64 {
         let values: Vec<f64> = self
             .outcomes
             .get(&(flows, policing))

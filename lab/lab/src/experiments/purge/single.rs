@@ -1,6 +1,6 @@
 //! PURGE-F6 and PURGE-F7: one unresponsive flow beside ten that respond.
 
-use super::link::{Crowd, Load, Outcome, Policing, mean};
+use super::link::{Crowd, LinkOutcome, Load, Policing, mean};
 use super::runs::{Runs, notes};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -48,7 +48,7 @@ fn runs(laboratory: &Laboratory) -> Result<Runs, ExperimentError> {
 }
 
 fn rows(runs: &Runs) -> Vec<Row> {
-    let row = |what: &str, paper, value: fn(&Outcome) -> f64| {
+    let row = |what: &str, paper, value: fn(&LinkOutcome) -> f64| {
         runs.row(what.to_owned(), FLOWS, &POLICINGS, paper, Rule::Reported, value)
     };
     vec![
@@ -63,7 +63,7 @@ fn rows(runs: &Runs) -> Vec<Row> {
     ]
 }
 
-fn least_tcp(outcome: &Outcome) -> f64 {
+fn least_tcp(outcome: &LinkOutcome) -> f64 {
     outcome.tcp.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
@@ -102,7 +102,7 @@ fn shapes(runs: &Runs) -> Vec<Shape> {
         ),
         Shape::new(
             "under repaired Purge Jain's index of flows is 0.95",
-            [runs.seeds(FLOWS, Policing::Repaired, Outcome::jain).at_least(0.95)],
+            [runs.seeds(FLOWS, Policing::Repaired, LinkOutcome::jain).at_least(0.95)],
         ),
     ]
 }
@@ -132,7 +132,7 @@ fn over_time(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
 
 fn average(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = runs(laboratory)?;
-    let line = |name: &str, value: fn(&Outcome) -> f64| {
+    let line = |name: &str, value: fn(&LinkOutcome) -> f64| {
         let points = POLICINGS
             .iter()
             .zip(1..)
@@ -150,7 +150,7 @@ fn average(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     };
     let mut notes = notes(laboratory);
     let names = POLICINGS.map(Policing::name).join(", ");
-    let width = |value: fn(&Outcome) -> f64| runs.half_width(FLOWS, Policing::Repaired, value);
+    let width = |value: fn(&LinkOutcome) -> f64| runs.half_width(FLOWS, Policing::Repaired, value);
     notes.push(format!(
         "The rules of the chart: {names}. The paper's figure could not be read, so no value is judged."
     ));
@@ -158,7 +158,7 @@ fn average(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
         "95 % confidence intervals of the means, repaired: TCP ±{:.1}, UDP ±{:.1} kb/s, Jain of flows ±{:.5}.",
         width(|outcome| mean(&outcome.tcp)),
         width(|outcome| mean(&outcome.udp)),
-        width(Outcome::jain)
+        width(LinkOutcome::jain)
     ));
     plot.finding(rows(&runs), shapes(&runs), Claim::Shape, notes)
 }

@@ -1,6 +1,6 @@
 //! PURGE-T2 and PURGE-T3: what each class gets when many flows do not respond.
 
-use super::link::{Crowd, Load, Measure, Outcome, Policing, TARGET_PACKETS, mean};
+use super::link::{Crowd, LinkOutcome, Load, Measure, Policing, TARGET_PACKETS, mean};
 use super::runs::{Runs, notes, within};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -86,7 +86,7 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = runs(laboratory)?;
     let mut rows = Vec::new();
     for ((flows, purge), black) in FLOWS.into_iter().zip(T2_PURGE).zip(T2_BLACK) {
-        let row = |what: &str, paper, rule, value: fn(&Outcome) -> f64| {
+        let row = |what: &str, paper, rule, value: fn(&LinkOutcome) -> f64| {
             runs.row(format!("{flows} flows: {what}"), flows, &COLUMNS, paper, rule, value)
         };
         let paper_ran = |part| within(Policing::Published, part);
@@ -112,7 +112,8 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     );
     notes.push(intervals(&runs));
     let lines = [Policing::BlackLike, Policing::Published, Policing::Repaired].map(|policing| {
-        let points = FLOWS.map(|flows| (f64::from(flows), Some(runs.mean(flows, policing, Outcome::jain))));
+        let points =
+            FLOWS.map(|flows| (f64::from(flows), Some(runs.mean(flows, policing, LinkOutcome::jain))));
         (format!("{}, of flows", policing.name()), points.to_vec())
     });
     let paper = FLOWS.into_iter().zip(T2_PURGE).map(|(flows, purge)| (f64::from(flows), Some(purge[3])));
@@ -131,7 +132,7 @@ fn throughput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
 /// The paper's values of BLACK, beside ours.
 fn black_rows(runs: &Runs, flows: u32, paper: &Published) -> Vec<Row> {
     let only = [Policing::BlackLike];
-    let row = |what: &str, paper, part, value: fn(&Outcome) -> f64| {
+    let row = |what: &str, paper, part, value: fn(&LinkOutcome) -> f64| {
         let what = format!("{flows} flows under BLACK: {what}");
         runs.row(what, flows, &only, Some(paper), within(Policing::BlackLike, part), value)
     };
@@ -142,8 +143,8 @@ fn black_rows(runs: &Runs, flows: u32, paper: &Published) -> Vec<Row> {
 }
 
 fn throughput_shapes(runs: &Runs) -> Vec<Shape> {
-    let jain = |flows, policing| runs.seeds(flows, policing, Outcome::jain);
-    let class = |flows, policing| runs.seeds(flows, policing, Outcome::class_mean_jain);
+    let jain = |flows, policing| runs.seeds(flows, policing, LinkOutcome::jain);
+    let class = |flows, policing| runs.seeds(flows, policing, LinkOutcome::class_mean_jain);
     let at = |flows: u32| format!("{flows} flows");
     let ours = Policing::Repaired;
     vec![
@@ -187,12 +188,12 @@ fn throughput_shapes(runs: &Runs) -> Vec<Shape> {
 /// The confidence intervals of the repaired rule.
 fn intervals(runs: &Runs) -> String {
     let of = |flows| {
-        let width = |value: fn(&Outcome) -> f64| runs.half_width(flows, Policing::Repaired, value);
+        let width = |value: fn(&LinkOutcome) -> f64| runs.half_width(flows, Policing::Repaired, value);
         let [tcp, udp, unresponsive] = CLASSES.map(|(_, value)| width(value));
         format!(
             "{flows} flows: TCP ±{tcp:.2}, UDP ±{udp:.2}, unresponsive TCP ±{unresponsive:.2} kb/s, Jain of class means ±{:.5}, of flows ±{:.5}",
-            width(Outcome::class_mean_jain),
-            width(Outcome::jain)
+            width(LinkOutcome::class_mean_jain),
+            width(LinkOutcome::jain)
         )
     };
     format!("95 % confidence intervals of the means, repaired: {}.", FLOWS.map(of).join("; "))
@@ -202,17 +203,17 @@ fn goodput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = runs(laboratory)?;
     let mut rows = Vec::new();
     for (place, flows) in FLOWS.into_iter().enumerate() {
-        let row = |what: &str, policings: &[Policing], paper, rule, value: fn(&Outcome) -> f64| {
+        let row = |what: &str, policings: &[Policing], paper, rule, value: fn(&LinkOutcome) -> f64| {
             runs.row(format!("{flows} flows{what}"), flows, policings, paper, rule, value)
         };
         let (purge, black) = (T3_PURGE[place], T3_BLACK[place]);
         let paper_ran = |part| within(Policing::Published, part);
         let as_black = |part| within(Policing::BlackLike, part);
         let [tcp_black, tcp_purge] = T3_TCP[place];
-        let tcp: fn(&Outcome) -> f64 = |outcome| mean(&outcome.tcp_goodput);
-        let unresponsive: fn(&Outcome) -> f64 = |outcome| mean(&outcome.unresponsive_goodput);
-        let system = Outcome::system_goodput;
-        let index: fn(&Outcome) -> f64 = |it| 1e3 * it.class_mean_jain_of_goodput();
+        let tcp: fn(&LinkOutcome) -> f64 = |outcome| mean(&outcome.tcp_goodput);
+        let unresponsive: fn(&LinkOutcome) -> f64 = |outcome| mean(&outcome.unresponsive_goodput);
+        let system = LinkOutcome::system_goodput;
+        let index: fn(&LinkOutcome) -> f64 = |it| 1e3 * it.class_mean_jain_of_goodput();
         let only_black = [Policing::BlackLike];
         rows.extend([
             row(": TCP, kb/s", &COLUMNS, Some(tcp_purge), paper_ran(0.1), tcp),
@@ -244,8 +245,8 @@ fn goodput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
             .to_owned(),
     );
     let system = |policing: Policing| {
-        let points =
-            FLOWS.map(|flows| (f64::from(flows), Some(runs.mean(flows, policing, Outcome::system_goodput))));
+        let points = FLOWS
+            .map(|flows| (f64::from(flows), Some(runs.mean(flows, policing, LinkOutcome::system_goodput))));
         (policing.name().to_owned(), points.to_vec())
     };
     let paper = FLOWS.into_iter().zip(T3_PURGE).map(|(flows, purge)| (f64::from(flows), Some(purge[0])));
@@ -256,7 +257,7 @@ fn goodput(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
 }
 
 fn goodput_shapes(runs: &Runs) -> Vec<Shape> {
-    let system = |flows, policing| runs.seeds(flows, policing, Outcome::system_goodput);
+    let system = |flows, policing| runs.seeds(flows, policing, LinkOutcome::system_goodput);
     let tcp = |flows, policing| runs.seeds(flows, policing, |outcome| mean(&outcome.tcp_goodput));
     let at = |flows: u32| format!("{flows} flows");
     vec![

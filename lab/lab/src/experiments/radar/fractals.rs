@@ -6,7 +6,7 @@ use crate::experiments::finding::Claim;
 use crate::experiments::laboratory::Simulation;
 use crate::experiments::seed_values::EFFECT_TOLERANCE;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
-use flashweir_sim::replicas::{Outcome, Phase, Scenario, run as simulate};
+use flashweir_sim::replicas::{Phase, ReplicasOutcome, Scenario, run as simulate};
 use flashweir_workload::documents::Popularity;
 use flashweir_workload::{ArrivalProcess, RateProfile};
 use std::time::Duration;
@@ -46,9 +46,9 @@ struct Trace {
 }
 
 impl Simulation for Trace {
-    type Outcome = Outcome;
+    type Outcome = ReplicasOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<ReplicasOutcome, ExperimentError> {
         Ok(simulate(&Scenario {
             documents: DOCUMENTS,
             phases: phases(),
@@ -116,7 +116,7 @@ fn runs(laboratory: &Laboratory) -> Result<Runs, ExperimentError> {
     Ok(Runs::of(options.seed, modes.iter().map(|(name, _)| *name).zip(chunks).collect()))
 }
 
-fn ratio(outcome: &Outcome, from_s: f64, to_s: f64) -> Option<f64> {
+fn ratio(outcome: &ReplicasOutcome, from_s: f64, to_s: f64) -> Option<f64> {
     let loads = outcome.loads_rps(&(from_s..to_s));
     Some(loads[0] / loads[1])
 }
@@ -124,18 +124,19 @@ fn ratio(outcome: &Outcome, from_s: f64, to_s: f64) -> Option<f64> {
 fn whole(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = runs(laboratory)?;
     // After each change, for as long as there is more than one server carries below LW.
-    let crowd = |outcome: &Outcome| ratio(outcome, ONSET_S + 2.0 * MINUTE_S, ONSET_S + 12.0 * MINUTE_S);
-    let tail = |outcome: &Outcome| ratio(outcome, TAIL_S + MINUTE_S, TAIL_S + 3.0 * MINUTE_S);
-    let later = |outcome: &Outcome| ratio(outcome, TAIL_S + 4.0 * MINUTE_S, END_S);
+    let crowd =
+        |outcome: &ReplicasOutcome| ratio(outcome, ONSET_S + 2.0 * MINUTE_S, ONSET_S + 12.0 * MINUTE_S);
+    let tail = |outcome: &ReplicasOutcome| ratio(outcome, TAIL_S + MINUTE_S, TAIL_S + 3.0 * MINUTE_S);
+    let later = |outcome: &ReplicasOutcome| ratio(outcome, TAIL_S + 4.0 * MINUTE_S, END_S);
     let tail_load = |server: usize| {
-        move |outcome: &Outcome| {
+        move |outcome: &ReplicasOutcome| {
             let seconds = TAIL_S + MINUTE_S..TAIL_S + 3.0 * MINUTE_S;
             outcome.loads_rps(&seconds).get(server).copied()
         }
     };
-    let copies = |outcome: &Outcome| Some(outcome.copies(&(0.0..END_S)) as f64);
-    let deleted = |outcome: &Outcome| Some(outcome.deleted as f64);
-    let offered = |outcome: &Outcome| Some(outcome.offered as f64);
+    let copies = |outcome: &ReplicasOutcome| Some(outcome.copies(&(0.0..END_S)) as f64);
+    let deleted = |outcome: &ReplicasOutcome| Some(outcome.deleted as f64);
+    let offered = |outcome: &ReplicasOutcome| Some(outcome.offered as f64);
     let rows = vec![
         runs.row("requests", Some(511_292.0), Rule::Reported, offered),
         runs.row("server 1 over server 2, minutes 24 to 34", None, Rule::Reported, crowd),
@@ -170,10 +171,12 @@ fn whole(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
 fn onset(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = runs(laboratory)?;
     let two_minutes = ONSET_S..ONSET_S + 2.0 * MINUTE_S;
-    let found = |outcome: &Outcome| found_after_s(outcome, ONSET_S);
-    let loosely = |outcome: &Outcome| balanced_after_s(outcome, ONSET_S, ONSET_S + 2.0 * MINUTE_S, 0.35);
-    let tightly = |outcome: &Outcome| balanced_after_s(outcome, ONSET_S, ONSET_S + 2.0 * MINUTE_S, 0.15);
-    let copies = move |outcome: &Outcome| Some(outcome.copies(&two_minutes) as f64);
+    let found = |outcome: &ReplicasOutcome| found_after_s(outcome, ONSET_S);
+    let loosely =
+        |outcome: &ReplicasOutcome| balanced_after_s(outcome, ONSET_S, ONSET_S + 2.0 * MINUTE_S, 0.35);
+    let tightly =
+        |outcome: &ReplicasOutcome| balanced_after_s(outcome, ONSET_S, ONSET_S + 2.0 * MINUTE_S, 0.15);
+    let copies = move |outcome: &ReplicasOutcome| Some(outcome.copies(&two_minutes) as f64);
     let rows = vec![
         runs.row("crowd found after, s", Some(9.0), Rule::Reported, found),
         runs.row("documents copied in two minutes", Some(24.0), Rule::Reported, &copies),

@@ -4,7 +4,7 @@ use super::plant::{HIGH_RPS, Mode, QUIET_S, Step, notes};
 use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s, loads_over_time};
 use crate::experiments::finding::Claim;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
-use flashweir_sim::replicas::Outcome;
+use flashweir_sim::replicas::ReplicasOutcome;
 use std::ops::Range;
 
 pub(crate) const LOW_WATERMARK: Experiment = Experiment {
@@ -65,14 +65,15 @@ fn run(
     let runs = Runs::new(laboratory, &modes, step)?;
     let onset_s = QUIET_S as f64;
     let interval_s = interval_s as f64;
-    let even = move |outcome: &Outcome| {
+    let even = move |outcome: &ReplicasOutcome| {
         settled(outcome, interval_s).map(|seconds| outcome.worst_max_over_mean(&seconds, interval_s))
     };
-    let peak =
-        move |outcome: &Outcome| settled(outcome, interval_s).map(|seconds| outcome.peak_rps(&seconds));
-    let swings = move |outcome: &Outcome| settled(outcome, interval_s).map(|it| swings(outcome, &it));
-    let balanced = move |outcome: &Outcome| balanced_after_s(outcome, onset_s, END_S, 0.1);
-    let copies = |outcome: &Outcome| Some(outcome.copies(&(0.0..END_S)) as f64);
+    let peak = move |outcome: &ReplicasOutcome| {
+        settled(outcome, interval_s).map(|seconds| outcome.peak_rps(&seconds))
+    };
+    let swings = move |outcome: &ReplicasOutcome| settled(outcome, interval_s).map(|it| swings(outcome, &it));
+    let balanced = move |outcome: &ReplicasOutcome| balanced_after_s(outcome, onset_s, END_S, 0.1);
+    let copies = |outcome: &ReplicasOutcome| Some(outcome.copies(&(0.0..END_S)) as f64);
     let rows = vec![
         runs.row("crowd found after, s", None, Rule::Reported, move |it| found_after_s(it, onset_s)),
         runs.row("within a tenth of the mean after, s", None, Rule::Reported, balanced),
@@ -123,12 +124,12 @@ fn run(
 }
 
 /// From two intervals after the first copy on.
-fn settled(outcome: &Outcome, interval_s: f64) -> Option<Range<f64>> {
+fn settled(outcome: &ReplicasOutcome, interval_s: f64) -> Option<Range<f64>> {
     outcome.first_copy_s(QUIET_S as f64).map(|at_s| at_s.ceil() + 2.0 * interval_s..END_S)
 }
 
 /// Number of half seconds in which the server with more than 1.2 times the mean is another one than before.
-fn swings(outcome: &Outcome, seconds: &Range<f64>) -> f64 {
+fn swings(outcome: &ReplicasOutcome, seconds: &Range<f64>) -> f64 {
     let mut last = None;
     let mut changes = 0.0;
     let mut from_s = seconds.start;

@@ -5,7 +5,7 @@ use super::runs::{Runs, SEEDS_LEAST};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
-use flashweir_sim::replicas::Outcome;
+use flashweir_sim::replicas::ReplicasOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "RADAR-F4.4",
@@ -36,10 +36,11 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let outcomes = laboratory.run(&loads)?;
     let chunks = outcomes.chunks(seeds as usize).map(<[_]>::to_vec);
     let runs = Runs::of(options.seed, NAMES.into_iter().zip(chunks).collect());
-    let late_ms = |outcome: &Outcome| outcome.latency_us.quantile(0.9).map(|micros| micros as f64 / 1e3);
-    let failed = |outcome: &Outcome| Some(outcome.failed as f64 / outcome.offered.max(1) as f64);
+    let late_ms =
+        |outcome: &ReplicasOutcome| outcome.latency_us.quantile(0.9).map(|micros| micros as f64 / 1e3);
+    let failed = |outcome: &ReplicasOutcome| Some(outcome.failed as f64 / outcome.offered.max(1) as f64);
     let late = |rate| runs.seeds(rate, late_ms);
-    let row = |name: &&str, what: &str, paper, value: &dyn Fn(&Outcome) -> Option<f64>| Row {
+    let row = |name: &&str, what: &str, paper, value: &dyn Fn(&ReplicasOutcome) -> Option<f64>| Row {
         what: format!("{what} at {name}"),
         paper,
         ours: runs.seeds(name, value).spread().map(|it| (OURS.to_owned(), it)).into_iter().collect(),

@@ -6,7 +6,7 @@ use flashweir_replication::distribution::Policy;
 use flashweir_replication::placement::Watermarks;
 use flashweir_replication::placement::published::PublishedRule;
 use flashweir_replication::{RedirectorSettings, ServerSettings};
-use flashweir_sim::replicas::{Front, Outcome, Phase, PlacementRule, Scenario, StationModel, run};
+use flashweir_sim::replicas::{Front, Phase, PlacementRule, ReplicasOutcome, Scenario, StationModel, run};
 use flashweir_workload::ArrivalProcess;
 use flashweir_workload::documents::Popularity;
 use std::time::Duration;
@@ -60,9 +60,9 @@ pub(super) struct Step {
 pub(super) const QUIET_S: u64 = 21;
 
 impl Simulation for Step {
-    type Outcome = Outcome;
+    type Outcome = ReplicasOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<ReplicasOutcome, ExperimentError> {
         let phases = vec![phase(self.quiet_rps, QUIET_S), phase(self.crowd_rps, self.crowd_s)];
         let mut scenario =
             Scenario { servers: self.servers, ..self.mode.scenario(self.low_rps, self.interval_s) };
@@ -84,9 +84,9 @@ pub(super) struct Even {
 }
 
 impl Simulation for Even {
-    type Outcome = Outcome;
+    type Outcome = ReplicasOutcome;
 
-    fn run(&self) -> Result<Outcome, ExperimentError> {
+    fn run(&self) -> Result<ReplicasOutcome, ExperimentError> {
         let front = (self.fronts > 0).then_some(Front { distributors: self.fronts, station: FRONT });
         let repaired = Mode::Repaired { redirectors: self.fronts.max(1) }.scenario(200.0, 10);
         Ok(run(&Scenario {

@@ -5,7 +5,7 @@ use super::runs::{Runs, SEEDS_LEAST};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Row, Rule, Shape};
-use flashweir_sim::replicas::Outcome;
+use flashweir_sim::replicas::ReplicasOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "RADAR-F4.6",
@@ -41,7 +41,7 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let names = DIRECT.into_iter().chain(REDIRECTED);
     let runs =
         Runs::of(options.seed, names.zip(outcomes.chunks(seeds as usize).map(<[_]>::to_vec)).collect());
-    let mean_ms = Outcome::mean_latency_ms;
+    let mean_ms = ReplicasOutcome::mean_latency_ms;
     let added: Vec<_> = DIRECT
         .into_iter()
         .zip(REDIRECTED)

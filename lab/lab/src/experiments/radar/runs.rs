@@ -5,7 +5,7 @@ use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule};
 use flashweir_report::Point;
-use flashweir_sim::replicas::Outcome;
+use flashweir_sim::replicas::ReplicasOutcome;
 use std::sync::Arc;
 
 pub(super) const PUBLISHED: &str = "published";
@@ -16,7 +16,7 @@ pub(super) const SEEDS_LEAST: u32 = 10;
 /// Outcomes by mode and seed.
 pub(super) struct Runs {
     first_seed: u64,
-    by_name: Vec<(&'static str, Vec<Arc<Outcome>>)>,
+    by_name: Vec<(&'static str, Vec<Arc<ReplicasOutcome>>)>,
 }
 
 impl Runs {
@@ -39,7 +39,7 @@ impl Runs {
     }
 
     /// Outcomes that were run elsewhere.
-    pub(super) fn of(first_seed: u64, by_name: Vec<(&'static str, Vec<Arc<Outcome>>)>) -> Self {
+    pub(super) fn of(first_seed: u64, by_name: Vec<(&'static str, Vec<Arc<ReplicasOutcome>>)>) -> Self {
         Self { first_seed, by_name }
     }
 
@@ -49,7 +49,7 @@ impl Runs {
     }
 
     /// A value of each seed, where it has one.
-    pub(super) fn seeds(&self, name: &str, value: impl Fn(&Outcome) -> Option<f64>) -> SeedValues {
+    pub(super) fn seeds(&self, name: &str, value: impl Fn(&ReplicasOutcome) -> Option<f64>) -> SeedValues {
         let runs = self.by_name.iter().find(|(known, _)| *known == name);
         let outcomes = runs.into_iter().flat_map(|(_, outcomes)| outcomes);
         SeedValues::of((self.first_seed..).zip(outcomes.map(|outcome| value(outcome))))
@@ -61,7 +61,7 @@ impl Runs {
         what: impl Into<String>,
         paper: Option<f64>,
         rule: Rule,
-        value: impl Fn(&Outcome) -> Option<f64>,
+        value: impl Fn(&ReplicasOutcome) -> Option<f64>,
     ) -> Row {
         let column = |(name, _): &(&'static str, _)| {
             self.seeds(name, &value).spread().map(|spread| ((*name).to_owned(), spread))
@@ -105,12 +105,17 @@ pub(super) fn loads_over_time(
 }
 
 /// Seconds from the crowd's coming to the first copies.
-pub(super) fn found_after_s(outcome: &Outcome, onset_s: f64) -> Option<f64> {
+pub(super) fn found_after_s(outcome: &ReplicasOutcome, onset_s: f64) -> Option<f64> {
     outcome.first_copy_s(onset_s).map(|at_s| at_s - onset_s)
 }
 
 /// Seconds from the first copies until every second is within `part` of the mean, until `end_s`.
-pub(super) fn balanced_after_s(outcome: &Outcome, onset_s: f64, end_s: f64, part: f64) -> Option<f64> {
+pub(super) fn balanced_after_s(
+    outcome: &ReplicasOutcome,
+    onset_s: f64,
+    end_s: f64,
+    part: f64,
+) -> Option<f64> {
     let found_s = outcome.first_copy_s(onset_s)?;
     let from_s = (found_s * 2.0).ceil() / 2.0;
     outcome.balanced_after_s(from_s, end_s, 1.0, part).map(|after_s| after_s + from_s - found_s)

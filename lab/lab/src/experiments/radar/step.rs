@@ -4,7 +4,7 @@ use super::plant::{Mode, QUIET_S, Step, notes};
 use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, found_after_s, loads_over_time};
 use crate::experiments::finding::Claim;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
-use flashweir_sim::replicas::Outcome;
+use flashweir_sim::replicas::ReplicasOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "RADAR-F4.8",
@@ -34,17 +34,17 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     };
     let runs = Runs::new(laboratory, &modes, step)?;
     let onset_s = QUIET_S as f64;
-    let found = move |outcome: &Outcome| found_after_s(outcome, onset_s);
+    let found = move |outcome: &ReplicasOutcome| found_after_s(outcome, onset_s);
     let first_round =
-        move |outcome: &Outcome| outcome.placements.first().map(|placement| placement.copies as f64);
-    let all = |outcome: &Outcome| Some(outcome.copies(&(0.0..END_S)) as f64);
+        move |outcome: &ReplicasOutcome| outcome.placements.first().map(|placement| placement.copies as f64);
+    let all = |outcome: &ReplicasOutcome| Some(outcome.copies(&(0.0..END_S)) as f64);
     let last = |server: usize| {
-        move |outcome: &Outcome| outcome.loads_rps(&(END_S - 40.0..END_S)).get(server).copied()
+        move |outcome: &ReplicasOutcome| outcome.loads_rps(&(END_S - 40.0..END_S)).get(server).copied()
     };
-    let quiet = |outcome: &Outcome| outcome.loads_rps(&(0.0..onset_s)).last().copied();
-    let evenly = move |outcome: &Outcome| balanced_after_s(outcome, onset_s, END_S, 0.15);
-    let tightly = move |outcome: &Outcome| balanced_after_s(outcome, onset_s, END_S, 0.1);
-    let even = |outcome: &Outcome| Some(outcome.worst_max_over_mean(&(END_S - 40.0..END_S), 10.0));
+    let quiet = |outcome: &ReplicasOutcome| outcome.loads_rps(&(0.0..onset_s)).last().copied();
+    let evenly = move |outcome: &ReplicasOutcome| balanced_after_s(outcome, onset_s, END_S, 0.15);
+    let tightly = move |outcome: &ReplicasOutcome| balanced_after_s(outcome, onset_s, END_S, 0.1);
+    let even = |outcome: &ReplicasOutcome| Some(outcome.worst_max_over_mean(&(END_S - 40.0..END_S), 10.0));
     let rows = vec![
         runs.row("crowd found after, s", Some(8.0), Rule::Reported, found),
         runs.row("documents copied in the first round", None, Rule::Reported, first_round),

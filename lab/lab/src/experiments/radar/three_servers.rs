@@ -5,7 +5,7 @@ use super::runs::{PUBLISHED, REPAIRED, Runs, balanced_after_s, loads_over_time};
 use crate::experiments::finding::Claim;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
 use flashweir_replication::placement::published::{Acceptance, PublishedRule};
-use flashweir_sim::replicas::Outcome;
+use flashweir_sim::replicas::ReplicasOutcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "RADAR-F4.9",
@@ -41,28 +41,28 @@ fn run(laboratory: &Laboratory) -> Result<Finding, ExperimentError> {
     let runs = Runs::new(laboratory, &modes, step)?;
     let onset_s = QUIET_S as f64;
     // The part of what moved in the three seconds after the first round that went to one of the two.
-    let one_sided = move |outcome: &Outcome| {
+    let one_sided = move |outcome: &ReplicasOutcome| {
         let at_s = outcome.first_copy_s(onset_s)?.ceil();
         let moved = outcome.loads_rps(&(at_s..at_s + 3.0));
         Some(moved[1].max(moved[2]) / (moved[1] + moved[2]))
     };
     // 1 if the first copies of the next round go to another server than those of the first, 0 if not.
-    let goes_to_the_other = move |outcome: &Outcome| {
+    let goes_to_the_other = move |outcome: &ReplicasOutcome| {
         let mut placements = outcome.placements.iter().filter(|it| it.at_s >= onset_s);
         let first = placements.next()?;
         let next = placements.find(|it| it.at_s > first.at_s + 1.0)?;
         Some(f64::from(u8::from(next.target != first.target)))
     };
     let last = |server: usize| {
-        move |outcome: &Outcome| outcome.loads_rps(&(END_S - 20.0..END_S)).get(server).copied()
+        move |outcome: &ReplicasOutcome| outcome.loads_rps(&(END_S - 20.0..END_S)).get(server).copied()
     };
-    let lowest = |outcome: &Outcome| {
+    let lowest = |outcome: &ReplicasOutcome| {
         let from_s = (QUIET_S as usize..END_S as usize - 10).step_by(10);
         from_s.map(|at| outcome.loads_rps(&(at as f64..at as f64 + 10.0))[0]).min_by(f64::total_cmp)
     };
-    let balanced = move |outcome: &Outcome| balanced_after_s(outcome, onset_s, END_S, 0.15);
-    let even = |outcome: &Outcome| Some(outcome.worst_max_over_mean(&(END_S - 40.0..END_S), 10.0));
-    let copies = |outcome: &Outcome| Some(outcome.copies(&(0.0..END_S)) as f64);
+    let balanced = move |outcome: &ReplicasOutcome| balanced_after_s(outcome, onset_s, END_S, 0.15);
+    let even = |outcome: &ReplicasOutcome| Some(outcome.worst_max_over_mean(&(END_S - 40.0..END_S), 10.0));
+    let copies = |outcome: &ReplicasOutcome| Some(outcome.copies(&(0.0..END_S)) as f64);
     let rows = vec![
         runs.row("part of what moved first that went to one server", Some(1.0), Rule::Reported, one_sided),
         runs.row("last 20 s, server 1, requests/s", None, Rule::Reported, last(0)),

@@ -6,7 +6,7 @@ use super::peak::{BEYOND_MAX, LENGTH, looked_at_and_beyond};
 use super::record::Record;
 use super::results::{InScene, Results};
 use super::scale::{self, RATES};
-use super::scene::{Protection, REPAIRED, Run, Scene};
+use super::scene::{Protection, REPAIRED, Scene, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -29,7 +29,7 @@ const LOWEST_PER_S: u32 = 46;
 /// Of the best static limit's goodput.
 const AS_GOOD: f64 = 0.95;
 
-fn runs(scope: &Scope, results: &Results) -> Vec<Run> {
+fn runs(scope: &Scope, results: &Results) -> Vec<TestbedRun> {
     let scene = Scene::network_limited(scope);
     let limits = searched(scope, results.in_scene(&scene));
     let all = protections().into_iter().chain([as_shipped()]).chain(limits.into_iter().map(limited_to));

@@ -4,7 +4,7 @@ use super::network_limited::{protections, settled};
 use super::record::Record;
 use super::results::Results;
 use super::scale::{self, RATES};
-use super::scene::{Beside, Run, Scene};
+use super::scene::{Beside, Scene, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -25,7 +25,7 @@ fn scene(scope: &Scope) -> Scene {
     Scene { beside: Beside::Download, ..Scene::network_limited(scope) }
 }
 
-fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     scope.runs(&scene(scope), protections())
 }
 

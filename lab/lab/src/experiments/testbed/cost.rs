@@ -5,7 +5,7 @@ use super::interval::{INTERVALS_S, with_interval};
 use super::record::{PhaseCost, Record};
 use super::results::{InScene, Results};
 use super::scale::{self, TIMES};
-use super::scene::{NEWS_MODES, Run, Scene};
+use super::scene::{NEWS_MODES, Scene, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -32,7 +32,7 @@ const PAPERS: [Option<[f64; 2]>; INTERVALS_S.len()] =
 const PAPERS_MEMORY_MB: [f64; 2] = [3.0, 11.0];
 const PHASES: [&str; 2] = ["before the crowd", "in the crowd"];
 
-fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     scope.runs(&Scene::network_limited(scope), INTERVALS_S.map(|interval_s| with_interval(MODE, interval_s)))
 }
 

@@ -2,7 +2,7 @@
 
 use super::record::{People, Record};
 use super::results::{InScene, Results};
-use super::scene::{Beside, Bottleneck, Protection, Run, Scene, Server};
+use super::scene::{Beside, Bottleneck, Protection, Scene, Server, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -103,7 +103,7 @@ fn scene(spread: Spread) -> Scene {
 const IN_EVEN: [Protection; 3] = [NONE, DROPPING, DROPPING_HALF];
 const IN_BURSTY: [Protection; 2] = [NONE, DROPPING];
 
-fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     let mut runs = scope.runs(&scene(Spread::Even), IN_EVEN);
     runs.extend(scope.runs(&scene(Spread::SelfSimilar), IN_BURSTY));
     runs

@@ -5,7 +5,7 @@ use super::network_limited::{per_second, settled};
 use super::record::Record;
 use super::results::Results;
 use super::scale::{self, TIMES};
-use super::scene::{NEWS_MODES, Protection, Run, Scene};
+use super::scene::{NEWS_MODES, Protection, Scene, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -30,7 +30,7 @@ pub(super) fn with_interval(mode: &'static str, interval_s: u64) -> Protection {
     Protection::News { mode, interval_s, hot_spots: false }
 }
 
-fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     let all =
         NEWS_MODES.into_iter().flat_map(|mode| INTERVALS_S.map(|interval_s| with_interval(mode, interval_s)));
     scope.runs(&Scene::network_limited(scope), all)

@@ -4,7 +4,7 @@ use super::network_limited::{gave_up_percent, lost_percent, per_second, protecti
 use super::record::Record;
 use super::results::Results;
 use super::scale;
-use super::scene::{Bottleneck, Run, Scene, Server};
+use super::scene::{Bottleneck, Scene, Server, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
@@ -37,7 +37,7 @@ fn scene(scope: &Scope) -> Scene {
     Scene { bottleneck, server: SERVER, ..scene }
 }
 
-fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     scope.runs(&scene(scope), protections())
 }
 

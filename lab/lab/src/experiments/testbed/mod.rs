@@ -1,6 +1,6 @@
 //! The papers' testbeds on real Linux: what is built and who comes, and how what was measured is judged.
 //!
-//! Pure. A [`Trial`] is a figure: a list of [`Run`]s, and a function that makes a
+//! Pure. A [`Trial`] is a figure: a list of [`TestbedRun`]s, and a function that makes a
 //! [`Finding`](crate::experiments::Finding) of their [`Record`]s, by conditions that are fixed here.
 //! `flashweir reproduce --testbed` makes the networks, carries the runs out and hands the records in. Figures
 //! share runs; each is made once.
@@ -28,5 +28,5 @@ mod web_bystander;
 pub use record::{Decision, Fastest, People, PhaseCost, Record, RouterCost, Second};
 pub use response_rates::ResponseRates;
 pub use results::Results;
-pub use scene::{Beside, Bottleneck, Protection, Run, Scene, Server};
+pub use scene::{Beside, Bottleneck, Protection, Scene, Server, TestbedRun};
 pub use trial::{Scope, TRIALS, Trial, find_trial};

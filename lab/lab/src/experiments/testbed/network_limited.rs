@@ -3,7 +3,7 @@
 use super::detection::{PROTECTED, found_after_intervals, it_waits_for, waits_for, within_one};
 use super::results::{InScene, Results};
 use super::scale::{self, paper_rate};
-use super::scene::{NEWS_MODES, Protection, Run, Scene};
+use super::scene::{NEWS_MODES, Protection, Scene, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -33,7 +33,7 @@ pub(super) fn settled(scene: &Scene, interval_s: u64) -> Range<u64> {
 }
 
 /// The runs of a figure that asks for these.
-pub(super) fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+pub(super) fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     scope.runs(&Scene::network_limited(scope), protections())
 }
 

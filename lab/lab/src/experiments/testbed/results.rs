@@ -1,7 +1,7 @@
 //! The records of all runs, and what is read from them.
 
 use super::record::Record;
-use super::scene::{Protection, Run, Scene};
+use super::scene::{Protection, Scene, TestbedRun};
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{Row, Rule, Spread};
@@ -10,18 +10,18 @@ use flashweir_report::Point;
 /// The records of all runs that were made.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    records: Vec<(Run, Record)>,
+    records: Vec<(TestbedRun, Record)>,
 }
 
 impl Results {
     /// Adds what a run showed.
-    pub fn add(&mut self, run: Run, record: Record) {
+    pub fn add(&mut self, run: TestbedRun, record: Record) {
         self.records.push((run, record));
     }
 
     /// Returns whether a run was made already.
     #[must_use]
-    pub fn has(&self, run: &Run) -> bool {
+    pub fn has(&self, run: &TestbedRun) -> bool {
         self.records.iter().any(|(made, _)| made == run)
     }
 
@@ -112,7 +112,7 @@ impl<'a> InScene<'a> {
     /// The seeds and records of all rounds under a protection.
     fn of(&self, protection: &Protection) -> impl Iterator<Item = (u64, &'a Record)> {
         let Self { results, scene } = *self;
-        let is_it = move |run: &Run| run.scene == *scene && run.protection == *protection;
+        let is_it = move |run: &TestbedRun| run.scene == *scene && run.protection == *protection;
         results.records.iter().filter(move |(run, _)| is_it(run)).map(|(run, record)| (run.seed, record))
     }
 }

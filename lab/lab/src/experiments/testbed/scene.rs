@@ -7,9 +7,9 @@ use crate::experiments::crowd::Stretched;
 use flashweir_workload::{ArrivalProcess, RateProfile};
 use std::time::Duration;
 
-/// One run: a scene, and what protects the server in it.
+/// One run on the testbed: a scene, and what protects the server in it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct TestbedRun {
     /// The testbed and its clients.
     pub scene: Scene,
     /// The protection of the server.

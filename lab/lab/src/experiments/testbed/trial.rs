@@ -2,7 +2,7 @@
 
 use super::results::Results;
 use super::scale::{CROWD_S, QUIET_S};
-use super::scene::{Protection, Run, Scene};
+use super::scene::{Protection, Scene, TestbedRun};
 use super::{
     best_static, bulk_bystander, cost, dropping, fastest_tenth, interval, memory, network_limited,
     web_bystander,
@@ -16,7 +16,7 @@ pub struct Trial {
     pub subject: Subject,
     /// The runs it needs; of a search, those that are known to be needed from what there is. Once all of them
     /// are made and it names no other, it can be judged.
-    pub runs: fn(&Scope, &Results) -> Vec<Run>,
+    pub runs: fn(&Scope, &Results) -> Vec<TestbedRun>,
     /// Judges them.
     pub judge: fn(&Scope, &Results) -> Result<Finding, ExperimentError>,
 }
@@ -45,10 +45,14 @@ impl Default for Scope {
 
 impl Scope {
     /// A scene under each protection, once for each round.
-    pub(super) fn runs(&self, scene: &Scene, protections: impl IntoIterator<Item = Protection>) -> Vec<Run> {
+    pub(super) fn runs(
+        &self,
+        scene: &Scene,
+        protections: impl IntoIterator<Item = Protection>,
+    ) -> Vec<TestbedRun> {
         let seeds = || (0..u64::from(self.rounds)).map(|round| self.seed + round);
         let runs = protections.into_iter().flat_map(|protection| {
-            seeds().map(move |seed| Run { scene: scene.clone(), protection: protection.clone(), seed })
+            seeds().map(move |seed| TestbedRun { scene: scene.clone(), protection: protection.clone(), seed })
         });
         runs.collect()
     }

@@ -3,7 +3,7 @@
 use super::record::{People, Record};
 use super::results::{InScene, Results};
 use super::scale::{self, RATES};
-use super::scene::{Beside, NEWS_MODES, Protection, Run, Scene};
+use super::scene::{Beside, NEWS_MODES, Protection, Scene, TestbedRun};
 use super::trial::{Scope, Trial};
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
@@ -44,7 +44,7 @@ fn protections() -> Vec<Protection> {
     [Protection::None].into_iter().chain(news).collect()
 }
 
-fn runs(scope: &Scope, _: &Results) -> Vec<Run> {
+fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     scope.runs(&scene(scope), protections())
 }
 

@@ -1,6 +1,6 @@
 //! A recorded log's requests as they came.
 
-use super::{ArrivalArgs, Coming};
+use super::{ArrivalArgs, ArrivalPlan};
 use crate::command::values::absurd;
 use anyhow::{bail, ensure};
 use flashweir_core::limits::LOAD_RATE_PER_S;
@@ -8,7 +8,7 @@ use flashweir_workload::ArrivalProcess;
 use flashweir_workload::recording::Recording;
 
 impl ArrivalArgs {
-    pub(super) fn replayed(&self, recording: Recording) -> anyhow::Result<Coming> {
+    pub(super) fn replayed(&self, recording: Recording) -> anyhow::Result<ArrivalPlan> {
         if self.scale.is_some() || self.peak.is_some() {
             bail!(
                 "a replay has the requests its log has: --scale and --peak cannot change how many; use --squeeze"
@@ -28,6 +28,6 @@ impl ArrivalArgs {
         };
         let mean_per_s = arrivals.expected() / length.as_secs_f64();
         ensure!(mean_per_s <= LOAD_RATE_PER_S, absurd(mean_per_s));
-        Ok(Coming { arrivals, recording: Some(recording), in_closed_loop: false })
+        Ok(ArrivalPlan { arrivals, recording: Some(recording), in_closed_loop: false })
     }
 }

@@ -1,6 +1,6 @@
 //! A list of paths, one a line.
 
-use crate::Target;
+use crate::LoadTarget;
 use crate::command::inputs::{self, Inputs};
 use anyhow::{Context, bail, ensure};
 use flashweir_core::limits::{LOAD_LIST_BYTES, LOAD_LIST_PATHS};
@@ -12,7 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// A file that cannot be read or holds no paths; the first line that is none, by number.
-pub(super) fn read(target: &Target, file: &Path, inputs: &mut Inputs) -> anyhow::Result<Vec<Box<str>>> {
+pub(super) fn read(target: &LoadTarget, file: &Path, inputs: &mut Inputs) -> anyhow::Result<Vec<Box<str>>> {
     let name = inputs::name(file);
     let text = inputs.open_text(file, "--url-list")?.take(LOAD_LIST_BYTES + 1);
     let (mut paths, mut bytes) = (Vec::new(), 0);
@@ -36,7 +36,7 @@ pub(super) fn is_path(text: &str) -> bool {
     text.starts_with('/') && !text.contains('#') && text.parse::<Uri>().is_ok()
 }
 
-fn path(target: &Target, line: &str) -> anyhow::Result<Box<str>> {
+fn path(target: &LoadTarget, line: &str) -> anyhow::Result<Box<str>> {
     let uri = line.parse::<Uri>().ok().filter(|_| !line.contains('#'));
     let expected = || format!("{line:?}: expected /PATH[?QUERY] or a URL, without spaces or #FRAGMENT");
     let uri = uri.with_context(expected)?;

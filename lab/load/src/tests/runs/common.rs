@@ -1,6 +1,6 @@
 //! Servers, plans and the checks that every run must pass.
 
-use crate::{ClassPlan, LoadPlan, LoadResult, Progress, Tally, Target};
+use crate::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Progress, Tally};
 use flashweir_testbed::origin::{Cold, Origin, Settings};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::io::{Read, Write};
@@ -55,7 +55,7 @@ pub(crate) fn burst(address: SocketAddr, people: usize) -> LoadPlan {
 
 /// One class that does what it does unless a test says otherwise.
 pub(crate) fn planned(url: &str, schedule: Schedule) -> LoadPlan {
-    let target = Target::parse(url).unwrap();
+    let target = LoadTarget::parse(url).unwrap();
     let class = ClassPlan::get(&target).unwrap();
     LoadPlan::new(target, schedule, class)
 }

@@ -3,7 +3,7 @@
 use super::scripted::{OK, Seen, Server, Step, answer, write};
 use super::{Client, LONG, look_at_sockets, run};
 use crate::transport::{ConnectionCounts, Protocol, Transport, TransportOptions, reachable};
-use crate::{ErrorKind, LoadError, Target};
+use crate::{ErrorKind, LoadError, LoadTarget};
 use http::Method;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
@@ -43,7 +43,7 @@ fn strangers_open_a_connection_each() {
 #[test]
 fn connections_go_to_each_address_in_turn() {
     let servers = [(); 2].map(|()| Server::start(scripts([vec![answer(OK)], vec![answer(OK)]])));
-    let mut target = Target::parse("http://127.0.0.1/").unwrap();
+    let mut target = LoadTarget::parse("http://127.0.0.1/").unwrap();
     target.addresses = servers.iter().map(|server| server.address).collect();
     let transport = Transport::new(&target, &TransportOptions::default()).unwrap();
     let client = Client { target, transport };
@@ -246,7 +246,7 @@ fn connection_requests_sent_again_are_counted() {
 #[test]
 fn whether_anybody_listens_is_told_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = Target::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    let target = LoadTarget::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
     reachable(&target, None).unwrap();
     reachable(&target, source(9)).unwrap();
     listener.accept().unwrap();

@@ -8,7 +8,7 @@ mod scripted;
 mod tls;
 
 use super::{Answer, ConnectionCounts, Prepared, Protocol, Transport, TransportOptions};
-use crate::{ErrorKind, Target};
+use crate::{ErrorKind, LoadTarget};
 use bytes::Bytes;
 use http::Method;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 /// A client of one server.
 struct Client {
-    target: Target,
+    target: LoadTarget,
     transport: Transport,
 }
 
@@ -29,7 +29,7 @@ impl Client {
     }
 
     fn with(url: &str, options: TransportOptions) -> Self {
-        let target = Target::parse(url).unwrap();
+        let target = LoadTarget::parse(url).unwrap();
         let transport = Transport::new(&target, &options).unwrap();
         Self { target, transport }
     }

@@ -3,7 +3,7 @@
 use super::scripted::{Server, Step, write};
 use super::{Client, run};
 use crate::transport::{Protocol, TlsOptions, Transport, TransportOptions};
-use crate::{ErrorKind, LoadError, Target};
+use crate::{ErrorKind, LoadError, LoadTarget};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
@@ -76,10 +76,10 @@ async fn serve(acceptor: TlsAcceptor) -> SocketAddr {
 /// A client of `localhost`, which it finds at the server's address independently of the machine's tables.
 pub(super) fn client(address: SocketAddr, protocol: Protocol, tls: TlsOptions) -> Client {
     let options = TransportOptions { protocol, connections_most: None, tls };
-    let target = Target {
+    let target = LoadTarget {
         host: format!("localhost:{}", address.port()),
         server_name: "localhost".to_owned(),
-        ..Target::parse(&format!("https://{address}/")).unwrap()
+        ..LoadTarget::parse(&format!("https://{address}/")).unwrap()
     };
     let transport = Transport::new(&target, &options).unwrap();
     Client { target, transport }
@@ -164,7 +164,7 @@ fn an_answer_cut_without_a_word_is_not_whole() {
 #[test]
 fn certificates_that_cannot_be_read_are_told_by_name() {
     let directory = tempfile::tempdir().unwrap();
-    let target = Target::parse("https://127.0.0.1:1/").unwrap();
+    let target = LoadTarget::parse("https://127.0.0.1:1/").unwrap();
     let check = |name: &str, content: Option<&str>, wanted: &str| {
         let file = directory.path().join(name);
         if let Some(content) = content {

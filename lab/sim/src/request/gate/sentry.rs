@@ -213,9 +213,7 @@ impl SentryPlanning {
         let waiting = waiting - self.witness.over_share();
         let least = self.plan.classes.iter().map(|class| class.limit).min().unwrap_or(0).min(self.plan.limit);
         if in_flight < u64::from(least) && waiting > 0 && !is_looked_after {
-            return Err(format!(
-                "{waiting} wait with {in_flight} of {least} in flight, and nobody is called"
-            ));
+            return Err(format!("{waiting} wait with {in_flight} of {least} in flight, and none is called"));
         }
         Ok(())
     }

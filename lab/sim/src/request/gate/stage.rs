@@ -12,11 +12,11 @@ use super::{LimitTaken, PlanTaken, Policy};
 use crate::request::slab::Id;
 use crate::request::{ClassModel, Demotions};
 use flashweir_admission::fairness::RequestSigns;
-use flashweir_admission::flash_crowd::{Response, Standing};
+use flashweir_admission::flash_crowd::{CeilingPriority, Response};
 use flashweir_admission::ladder::Rungs;
 use flashweir_admission::pipeline::{
-    self, AdmissionRequest, Arrival, Asking, Delivery, GatewayCount, Judged, Outcome, Permit, Released,
-    ServiceSettings, SharedByWorkers, StageName, Ticket,
+    self, AdmissionRequest, Arrival, Asking, Delivery, GatewayCount, Judged, Permit, Released,
+    RequestOutcome, ServiceSettings, SharedByWorkers, StageName, Ticket,
 };
 use flashweir_admission::retry_after::{AT_A_BOUND, RetryAfter};
 use flashweir_admission::sentry::Plan;
@@ -40,7 +40,7 @@ pub(in crate::request) struct GateStage {
     jitter_seed: u64,
     jitter: Rng,
     /// Of each class of the scenario.
-    standings: Vec<Standing>,
+    ceiling_priorities: Vec<CeilingPriority>,
     /// Of each class: whether its people are one client.
     are_one_client: Vec<bool>,
     ledger: Ledger,
@@ -88,7 +88,7 @@ impl GateStage {
             hasher: Hasher64::new(key.next_u64(), key.next_u64()),
             jitter_seed: keys.fork(1).next_u64(),
             jitter: keys.fork(1),
-            standings: classes.iter().map(|class| class.standing).collect(),
+            ceiling_priorities: classes.iter().map(|class| class.ceiling_priority).collect(),
             are_one_client: classes.iter().map(|class| class.is_one_client).collect(),
             ledger: Ledger::new(classes.len()),
             demotions: Demoted::new(classes.len()),
@@ -127,12 +127,12 @@ impl GateStage {
         }
         let place = self.place(asked);
         let class = self.sentry_class(asked.class);
-        let standing = self.standings[usize::from(asked.class)];
+        let ceiling_priority = self.ceiling_priorities[usize::from(asked.class)];
         let worker = &mut self.workers[place];
         let request = AdmissionRequest {
             service: worker.service,
             class,
-            standing,
+            ceiling_priority,
             client_key: asked.client_key,
             url_class: asked.url_class(),
             host_key: host_key(asked.host),
@@ -147,7 +147,7 @@ impl GateStage {
         let waiting = Waiting { attempt, class: asked.class, person_key: asked.person_key };
         let arrival = worker.pipeline.arrive(now, request, waiting);
         self.demotions.record(now, asked, worker.pipeline.demoted());
-        if let Some(sentry) = self.sentry.as_mut().filter(|_| standing != Standing::Exempt) {
+        if let Some(sentry) = self.sentry.as_mut().filter(|_| ceiling_priority != CeilingPriority::Exempt) {
             let is_long = sentry.in_force().long.has(asked.url_class());
             let SentryPlanning { classes, witness, .. } = sentry;
             witness.arrived(place, class.into(), attempt, &arrival, is_long, |other| {
@@ -266,7 +266,7 @@ impl GateStage {
         now: Instant,
         asked: &Asked,
         permit: Permit,
-        outcome: Outcome,
+        outcome: RequestOutcome,
     ) -> Option<Delivery> {
         self.ledger.change(asked.class, |counts| counts.ended += 1);
         let place = self.place(asked);
@@ -374,8 +374,9 @@ impl GateStage {
         let waiting = self.workers.iter().map(|worker| worker.pipeline.waiting(worker.service) as u64).sum();
         let is_looked_after = self.workers.iter().any(|worker| worker.is_awaited(now));
         // Exempt requests are none of the sentry's.
-        let of_sentry = self.ledger.classes.iter().zip(&self.standings);
-        let of_sentry = of_sentry.filter(|(_, standing)| **standing != Standing::Exempt);
+        let of_sentry = self.ledger.classes.iter().zip(&self.ceiling_priorities);
+        let of_sentry =
+            of_sentry.filter(|(_, ceiling_priority)| **ceiling_priority != CeilingPriority::Exempt);
         let counts = of_sentry.fold(GateCounts::default(), |sum, (class, _)| sum.plus(class));
         sentry.check(&counts, waiting, is_looked_after)
     }

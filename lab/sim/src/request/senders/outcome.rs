@@ -4,9 +4,9 @@ use crate::request::Level;
 use flashweir_core::Duration;
 use flashweir_core::measure::Histogram;
 
-/// Outcome of a run.
+/// Outcome of a run with senders.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct SendersOutcome {
     /// By sender, in the scenario's order; user requests that began in the measured time.
     pub senders: Vec<SenderOutcome>,
     /// Series of the node, bin after bin from the start on.
@@ -57,7 +57,7 @@ pub struct NodeBin {
     pub advertised_rps: Option<f64>,
 }
 
-impl Outcome {
+impl SendersOutcome {
     /// All senders together.
     #[must_use]
     pub fn total(&self) -> SenderOutcome {

@@ -2,7 +2,7 @@
 
 use super::scenario::{Obedience, SenderModel};
 use crate::request::slab::Id;
-use flashweir_admission::gapping::{Restriction, Target};
+use flashweir_admission::gapping::{GappedTarget, Restriction};
 use flashweir_core::{Duration, Instant, Rate, Rng};
 use flashweir_feedback::{Intake, KeyRing, Limit};
 
@@ -12,7 +12,7 @@ pub(super) type NoMac = fn(&[&[u8]]) -> [u8; 32];
 /// One sender.
 #[derive(Debug)]
 pub(super) struct Sender {
-    pub(super) target: Target<Id>,
+    pub(super) target: GappedTarget<Id>,
     pub(super) intake: Intake<NoMac>,
     /// Its arrivals, in order.
     moments: Vec<Duration>,
@@ -34,7 +34,7 @@ impl Sender {
             if let Obedience::Gaps(settings) = model.obedience { settings } else { Default::default() };
         let start = model.present.start;
         Self {
-            target: Target::new(settings, random),
+            target: GappedTarget::new(settings, random),
             intake: Intake::new(KeyRing::empty(), b""),
             moments: model.arrivals.moments(seed).map(|moment| start + moment).collect(),
             next: 0,

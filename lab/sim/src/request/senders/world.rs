@@ -1,7 +1,7 @@
 //! One run with senders: its events and their order.
 
 use super::node::{Judged, Node};
-use super::outcome::{Outcome, SenderOutcome};
+use super::outcome::{SenderOutcome, SendersOutcome};
 use super::scenario::{Obedience, Scenario, ScenarioError, SenderModel, Transport};
 use super::sender::Sender;
 use crate::engine::{EventHash, Queue, QueueError};
@@ -9,7 +9,7 @@ use crate::request::gate::{Asked, Decided, ReleasedTry};
 use crate::request::server::Offered;
 use crate::request::slab::{Id, Slab};
 use flashweir_admission::gapping::{Decision, Released};
-use flashweir_admission::pipeline::{FailureSource, OriginReport, Outcome as Ended, Permit};
+use flashweir_admission::pipeline::{FailureSource, OriginReport, Permit, RequestOutcome};
 use flashweir_core::limits::SIM_PEOPLE;
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_feedback::Field;
@@ -106,7 +106,7 @@ struct World<'a> {
 ///
 /// # Errors
 /// A scenario that makes no run, or one that meets a bound.
-pub fn run(scenario: &Scenario) -> Result<Outcome, RunError> {
+pub fn run(scenario: &Scenario) -> Result<SendersOutcome, RunError> {
     scenario.check()?;
     let mut world = World::new(scenario)?;
     while let Some((now, event)) = world.queue.pop() {
@@ -340,17 +340,17 @@ impl<'a> World<'a> {
         match self.node.server.offer(now, id, work) {
             Offered::Accepted(_) => self.arm_server(),
             Offered::Refused(at) => {
-                self.finish(now, id, Ended::Failed(FailureSource::Origin));
+                self.finish(now, id, RequestOutcome::Failed(FailureSource::Origin));
                 self.refuse_at_node(at, id)
             }
             Offered::Dropped | Offered::Reset => {
-                self.finish(now, id, Ended::Failed(FailureSource::Origin));
+                self.finish(now, id, RequestOutcome::Failed(FailureSource::Origin));
                 self.refuse_at_node(now, id)
             }
         }
     }
 
-    fn finish(&mut self, now: Instant, id: Id, outcome: Ended) {
+    fn finish(&mut self, now: Instant, id: Id, outcome: RequestOutcome) {
         let Some(request) = self.requests.get_mut(id) else { return };
         if let (Some(asked), Some(permit)) = (request.asked, request.permit.take()) {
             let delivery = self.node.gate.finish(now, &asked, permit, outcome);
@@ -368,7 +368,7 @@ impl<'a> World<'a> {
             self.node.serve_at = None;
         }
         while let Some(id) = self.node.server.finish_next(now) {
-            self.finish(now, id, Ended::Completed(OriginReport::default()));
+            self.finish(now, id, RequestOutcome::Completed(OriginReport::default()));
             self.send_answer(now, id, true)?;
         }
         self.arm_server()
@@ -503,10 +503,10 @@ impl<'a> World<'a> {
         }
     }
 
-    fn outcome(mut self) -> Outcome {
+    fn outcome(mut self) -> SendersOutcome {
         let now = self.queue.now();
         self.node.server.advance(now);
-        Outcome {
+        SendersOutcome {
             senders: self.outcomes,
             node: self.node.bins,
             levels: self.node.server.into_levels(),

@@ -5,11 +5,11 @@
 use super::calm_table::{LENGTH_S, ROWS, Row};
 use super::cell::bin;
 use super::mixture::Names;
-use flashweir_sim::request::Outcome;
+use flashweir_sim::request::RunOutcome;
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
 
-fn runs(row: &Row) -> impl Iterator<Item = (String, Outcome)> {
+fn runs(row: &Row) -> impl Iterator<Item = (String, RunOutcome)> {
     [Names::Known, Names::OneUrl].into_iter().flat_map(move |names| {
         SEEDS.map(move |seed| (format!("{} {names:?} seed {seed}", row.name), row.run(names, None, seed)))
     })

@@ -6,7 +6,7 @@ use super::mixture::Names;
 use flashweir_admission::sentry;
 use flashweir_core::Duration;
 use flashweir_sim::request::{
-    ClassModel, Fault, FaultKind, FlashCrowdPolicy, Outcome, Policy, Scenario, SentryPolicy, ServerModel,
+    ClassModel, Fault, FaultKind, FlashCrowdPolicy, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel,
     WarmUp, Work, run_checking_calm,
 };
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
@@ -121,7 +121,7 @@ pub(crate) const ROWS: &[Row] = &[
 impl Row {
     /// A run behind the stages of the gateway, with windows of calm looked for: the sentry as it is, or with
     /// a limit set by hand.
-    pub(crate) fn run(&self, names: Names, limit: Option<u32>, seed: u64) -> Outcome {
+    pub(crate) fn run(&self, names: Names, limit: Option<u32>, seed: u64) -> RunOutcome {
         let known_limits = limit.into_iter().map(|limit| (at(0.0), limit)).collect();
         let sentry = SentryPolicy { known_limits, ..SentryPolicy::new(sentry::Policy::single(TARGET)) };
         let time = |kind: &Kind| Duration::from_secs_f64(kind.wait_s);

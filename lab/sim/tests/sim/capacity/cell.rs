@@ -4,7 +4,8 @@
 use flashweir_admission::sentry::{self, Learning};
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
-    ClassModel, Fault, FaultKind, Outcome, Overflow, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
+    ClassModel, Fault, FaultKind, Overflow, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work,
+    run,
 };
 use flashweir_workload::schedule::{Share, Stream};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -225,19 +226,19 @@ impl Cell {
     }
 
     /// The sentry alone.
-    pub(crate) fn run(&self, seed: u64) -> Outcome {
+    pub(crate) fn run(&self, seed: u64) -> RunOutcome {
         self.run_with(seed, Learning::SHIPPED)
     }
 
     /// The same with other numbers or fewer rules.
-    pub(crate) fn run_with(&self, seed: u64, learning: Learning) -> Outcome {
+    pub(crate) fn run_with(&self, seed: u64, learning: Learning) -> RunOutcome {
         run(&self.scenario(Vec::new(), seed, learning)).expect("a run")
     }
 
     /// An oracle that knows the origin, one run for each seed: of several limits relative to the cores there
     /// are at each moment, the one that is best in all of them together. The best of each run would be the
     /// luckiest one: where work is uneven, limits that do the same differ by a tenth in a run.
-    pub(crate) fn known(&self, seeds: &[u64]) -> Vec<Outcome> {
+    pub(crate) fn known(&self, seeds: &[u64]) -> Vec<RunOutcome> {
         let mut limits: Vec<Vec<(Instant, u32)>> = Vec::new();
         for factor in [1.0, 1.25, 1.6, 2.5] {
             let limit = |cores: u32| (f64::from(cores) * factor).ceil() as u32;
@@ -246,11 +247,11 @@ impl Cell {
                 limits.push(known);
             }
         }
-        let with_limits = |limits: Vec<(Instant, u32)>| -> Vec<Outcome> {
+        let with_limits = |limits: Vec<(Instant, u32)>| -> Vec<RunOutcome> {
             let scenarios = seeds.iter().map(|seed| self.scenario(limits.clone(), *seed, Learning::SHIPPED));
             scenarios.map(|scenario| run(&scenario).expect("a run")).collect()
         };
-        let goodput = |runs: &Vec<Outcome>| {
+        let goodput = |runs: &Vec<RunOutcome>| {
             runs.iter().map(|outcome| outcome.began_within(self.crowd_bins()).goodput).sum::<u64>()
         };
         limits.into_iter().map(with_limits).max_by_key(goodput).expect("a limit")

@@ -9,7 +9,7 @@ use super::cell::{BIN_MS, at, bin};
 use flashweir_admission::sentry::{self, Learning};
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
-    ClassModel, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run, run_checking_calm,
+    ClassModel, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work, run, run_checking_calm,
 };
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use std::fmt;
@@ -282,13 +282,13 @@ impl Mixture {
     }
 
     /// The sentry with these numbers and rules, or with a limit set by hand, with windows of calm looked for.
-    pub(crate) fn run_checked(&self, limit: Option<u32>, learning: Learning, seed: u64) -> Outcome {
+    pub(crate) fn run_checked(&self, limit: Option<u32>, learning: Learning, seed: u64) -> RunOutcome {
         let known_limits = limit.map(|limit| (at(0.0), limit)).into_iter().collect();
         run_checking_calm(&self.scenario(self.sentry(known_limits, learning), seed)).expect("a run")
     }
 
     /// A fixed limit on all requests in flight, with the sentry's order of the queue; none: no gate.
-    pub(crate) fn run_with_limit(&self, limit: Option<u32>, seed: u64) -> Outcome {
+    pub(crate) fn run_with_limit(&self, limit: Option<u32>, seed: u64) -> RunOutcome {
         let policy = match limit {
             Some(limit) => self.sentry(vec![(at(0.0), limit)], Learning::SHIPPED),
             None => Policy::None,

@@ -10,7 +10,7 @@
 use super::mixture::{Mixture, PAGES, SLOW};
 use flashweir_admission::sentry::Learning;
 use flashweir_core::measure::Histogram;
-use flashweir_sim::request::{CalmReport, Counts, Outcome};
+use flashweir_sim::request::{CalmReport, Counts, RunOutcome};
 use std::ops::Range;
 
 /// Results of one cell, all seeds together.
@@ -41,13 +41,13 @@ pub(crate) struct Score {
 impl Score {
     /// Runs the cell with each seed.
     pub(crate) fn of(cell: &Mixture, seeds: &[u64]) -> Self {
-        let ours: Vec<Outcome> =
+        let ours: Vec<RunOutcome> =
             seeds.iter().map(|seed| cell.run_checked(None, Learning::SHIPPED, *seed)).collect();
         Self::compare(cell, &ours, &Known::best(cell, seeds))
     }
 
     /// Compares runs, one for each seed, with the best fixed limit.
-    pub(crate) fn compare(cell: &Mixture, ours: &[Outcome], known: &Known) -> Self {
+    pub(crate) fn compare(cell: &Mixture, ours: &[RunOutcome], known: &Known) -> Self {
         let bins = cell.scored_bins();
         let goodput: Vec<u64> = ours.iter().map(|run| goodput_of(cell, run)).collect();
         let slow_done: u64 = ours.iter().map(|run| slow(run, &bins).completed).sum();
@@ -57,7 +57,7 @@ impl Score {
         let quiet = cell.quiet_bins();
         let mut latency_us = Histogram::new();
         ours.iter().for_each(|run| latency_us.add(&run.classes[PAGES].latency_us));
-        let refused = |count: fn(&Outcome, &Range<usize>) -> Counts| {
+        let refused = |count: fn(&RunOutcome, &Range<usize>) -> Counts| {
             ours.iter()
                 .map(|run| count(run, &quiet))
                 .fold((0, 0), |all, counts| (all.0 + counts.shed_total(), all.1 + counts.offered))
@@ -97,7 +97,7 @@ impl Known {
     /// between it and its neighbours.
     pub(crate) fn best(cell: &Mixture, seeds: &[u64]) -> Self {
         let with = |limit: Option<u32>| -> Known {
-            let runs: Vec<Outcome> = seeds.iter().map(|seed| cell.run_with_limit(limit, *seed)).collect();
+            let runs: Vec<RunOutcome> = seeds.iter().map(|seed| cell.run_with_limit(limit, *seed)).collect();
             let bins = cell.scored_bins();
             Known {
                 limit,
@@ -125,30 +125,30 @@ impl Known {
 }
 
 /// Seconds of work of requests that were in time, by the means of their classes.
-fn useful_s(cell: &Mixture, run: &Outcome) -> f64 {
+fn useful_s(cell: &Mixture, run: &RunOutcome) -> f64 {
     let bins = cell.scored_bins();
     let slow_s = if cell.slow_counts() { cell.slow_work_s() } else { 0.0 };
     pages(run, &bins).goodput as f64 * cell.fast_s() + of_class(run, SLOW, &bins).goodput as f64 * slow_s
 }
 
-fn goodput_of(cell: &Mixture, run: &Outcome) -> u64 {
+fn goodput_of(cell: &Mixture, run: &RunOutcome) -> u64 {
     let bins = cell.scored_bins();
     let slow = if cell.slow_counts() { of_class(run, SLOW, &bins).goodput } else { 0 };
     pages(run, &bins).goodput + slow
 }
 
-fn pages(run: &Outcome, bins: &Range<usize>) -> Counts {
+fn pages(run: &RunOutcome, bins: &Range<usize>) -> Counts {
     of_class(run, PAGES, bins)
 }
 
 /// Slow requests and polls.
-fn slow(run: &Outcome, bins: &Range<usize>) -> Counts {
+fn slow(run: &RunOutcome, bins: &Range<usize>) -> Counts {
     let mut counts = Counts::default();
     (SLOW..run.classes.len()).for_each(|class| counts.add(&of_class(run, class, bins)));
     counts
 }
 
-fn of_class(run: &Outcome, class: usize, bins: &Range<usize>) -> Counts {
+fn of_class(run: &RunOutcome, class: usize, bins: &Range<usize>) -> Counts {
     let mut counts = Counts::default();
     run.classes[class].bins.iter().take(bins.end).skip(bins.start).for_each(|bin| counts.add(bin));
     counts

@@ -3,7 +3,7 @@
 
 use super::cell::{BIN_MS, Cell, at, bin};
 use flashweir_core::measure::Histogram;
-use flashweir_sim::request::{Counts, Outcome};
+use flashweir_sim::request::{Counts, RunOutcome};
 use std::ops::Range;
 
 /// Score of the sentry, in all crowds of a cell together.
@@ -36,12 +36,12 @@ pub(crate) struct Score {
 impl Score {
     /// Runs the cell with each seed.
     pub(crate) fn of(cell: &Cell, seeds: &[u64]) -> Self {
-        let ours: Vec<Outcome> = seeds.iter().map(|seed| cell.run(*seed)).collect();
+        let ours: Vec<RunOutcome> = seeds.iter().map(|seed| cell.run(*seed)).collect();
         Self::compare(cell, &ours, &cell.known(seeds))
     }
 
     /// Runs of the sentry, and of the oracle.
-    pub(crate) fn compare(cell: &Cell, ours: &[Outcome], known: &[Outcome]) -> Self {
+    pub(crate) fn compare(cell: &Cell, ours: &[RunOutcome], known: &[RunOutcome]) -> Self {
         let (begin_s, length_s) = cell.crowd_s();
         let crowd = cell.crowd_bins();
         let (mine, theirs) = (sum(ours, crowd.clone()), sum(known, crowd.clone()));
@@ -79,7 +79,7 @@ impl Score {
     }
 }
 
-fn sum(runs: &[Outcome], bins: Range<usize>) -> Counts {
+fn sum(runs: &[RunOutcome], bins: Range<usize>) -> Counts {
     let mut all = Counts::default();
     runs.iter().for_each(|outcome| all.add(&outcome.began_within(bins.clone())));
     all
@@ -90,7 +90,7 @@ fn ratio(ours: u64, known: u64) -> f64 {
 }
 
 /// For how long the target was reported infeasible, from the crowd's fourth second on.
-fn reported_s(cell: &Cell, outcome: &Outcome) -> f64 {
+fn reported_s(cell: &Cell, outcome: &RunOutcome) -> f64 {
     let (begin_s, length_s) = cell.crowd_s();
     let (from, end) = (at(begin_s + 3.0), at(begin_s + length_s));
     let mut reported_s = 0.0;
@@ -103,7 +103,7 @@ fn reported_s(cell: &Cell, outcome: &Outcome) -> f64 {
     reported_s
 }
 
-fn recovery_s(cell: &Cell, ours: &[Outcome], known: &[Outcome]) -> f64 {
+fn recovery_s(cell: &Cell, ours: &[RunOutcome], known: &[RunOutcome]) -> f64 {
     let (begin_s, length_s) = cell.crowd_s();
     let changes = cell.changes_s();
     let goodput_rps = sum(known, cell.crowd_bins()).goodput as f64 / length_s;

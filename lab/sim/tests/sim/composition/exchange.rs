@@ -12,7 +12,7 @@ fn where_only_the_time_at_the_origin_grows_news_has_no_ceiling() {
             let (_, outcome) = crowd(plant, times, Composition::Default, 1);
             let ceilings = outcome.plans.iter().filter(|plan| plan.explanation.ceiling_rps.is_some()).count();
             assert_eq!(ceilings, 0, "{plant:?} at {times}");
-            assert!(outcome.gate.shed > 0, "{plant:?} at {times}: somebody was refused");
+            assert!(outcome.gate.shed > 0, "{plant:?} at {times}: requests were refused");
         }
     }
 }

@@ -4,14 +4,14 @@ use flashweir_admission::flash_crowd::Settings;
 use flashweir_admission::sentry;
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
-    ClassModel, FlashCrowdPolicy, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
+    ClassModel, FlashCrowdPolicy, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work, run,
 };
 use flashweir_workload::profile::Segment;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 
 /// Half of the origin's 200 requests a second, then 1.25 times as many as it can serve. As many are at the
 /// origin as it has workers, so its responses take no longer than before; the crowd waits at the gate.
-fn crowd_that_waits_at_the_gate() -> Outcome {
+fn crowd_that_waits_at_the_gate() -> RunOutcome {
     let calm = Segment::constant(Duration::from_secs(10), 100.0);
     let crowd = Segment::constant(Duration::from_secs(10), 250.0);
     let schedule =
@@ -31,7 +31,7 @@ fn crowd_that_waits_at_the_gate() -> Outcome {
 fn time_in_the_gates_own_queue_is_no_symptom_for_news() {
     let outcome = crowd_that_waits_at_the_gate();
     let waited = outcome.classes[0].latency_us.quantile(0.9);
-    assert!(waited.is_some_and(|us| us > 200_000), "nobody waited: {waited:?}");
+    assert!(waited.is_some_and(|us| us > 200_000), "none waited: {waited:?}");
     let qualities = outcome.plans.iter().filter_map(|plan| plan.explanation.quality);
     let worst = qualities.fold(f64::INFINITY, f64::min);
     assert!(worst > 0.99, "responses of {worst} of the usual quality");

@@ -3,13 +3,15 @@
 
 use super::plant::{CALM_S, CROWD_S, Composition};
 use flashweir_core::Duration;
-use flashweir_sim::request::{ClassModel, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run};
+use flashweir_sim::request::{
+    ClassModel, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work, run,
+};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 
 const CAPACITY_RPS: f64 = 100.0;
 const USUAL_RPS: f64 = 20.0;
 
-fn outcome(times: f64, seed: u64) -> Outcome {
+fn outcome(times: f64, seed: u64) -> RunOutcome {
     let seconds = Duration::from_secs;
     let crowd =
         RateProfile::step(USUAL_RPS, times * CAPACITY_RPS, seconds(CALM_S), seconds(CALM_S + CROWD_S));

@@ -7,8 +7,8 @@ use flashweir_admission::sentry;
 use flashweir_core::{Duration, Rate, Reason};
 use flashweir_sim::network::{Buffer, LinkSettings};
 use flashweir_sim::request::{
-    ClassModel, ClassPath, ClientGroup, FlashCrowdPolicy, NetworkModel, Outcome, PacketNetwork, Policy,
-    RouterPlace, Scenario, SentryPolicy, ServerModel, ShedReason, Wire, Work, run,
+    ClassModel, ClassPath, ClientGroup, FlashCrowdPolicy, NetworkModel, PacketNetwork, Policy, RouterPlace,
+    RunOutcome, Scenario, SentryPolicy, ServerModel, ShedReason, Wire, Work, run,
 };
 use flashweir_sim::router::{Controller, Reading, RouterSettings};
 use flashweir_workload::people::Habits;
@@ -159,7 +159,7 @@ pub(crate) struct Found {
     pub(crate) refused_in_calm: u64,
 }
 
-pub(crate) fn crowd(plant: Plant, times: f64, composition: Composition, seed: u64) -> (Found, Outcome) {
+pub(crate) fn crowd(plant: Plant, times: f64, composition: Composition, seed: u64) -> (Found, RunOutcome) {
     let outcome = run(&plant.scenario(times, composition.policy(), seed)).expect("a run");
     let judged = (CALM_S + plant.settling_s()) as usize..(CALM_S + CROWD_S) as usize;
     let counts = outcome.began_within(judged.clone());
@@ -233,7 +233,7 @@ pub(crate) fn aborters(seed: u64) -> BesideAborters {
 }
 
 /// One processor that can do `capacity_rps`, and demand of this profile.
-pub(crate) fn offered(profile: RateProfile, capacity_rps: f64, by: Composition, seed: u64) -> Outcome {
+pub(crate) fn offered(profile: RateProfile, capacity_rps: f64, by: Composition, seed: u64) -> RunOutcome {
     let schedule = Schedule::one(ArrivalProcess::Poisson(profile), seed);
     let class =
         ClassModel::new("all", Work::Exponential { mean: Duration::from_secs_f64(1.0 / capacity_rps) });

@@ -6,14 +6,14 @@ use super::plant::{CALM_S, CROWD_S};
 use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
 use flashweir_core::{Duration, Rate};
 use flashweir_sim::request::{
-    ClassModel, FlashCrowdPolicy, Outcome, Policy, Scenario, SentryPolicy, ServerModel, Work, run,
+    ClassModel, FlashCrowdPolicy, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel, Work, run,
 };
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 
 const GOLD_RPS: f64 = 43.0;
 const PROMISED_RPS: f64 = 50.0;
 
-fn outcome(capacity_rps: f64, free_rps: f64, seed: u64) -> Outcome {
+fn outcome(capacity_rps: f64, free_rps: f64, seed: u64) -> RunOutcome {
     let seconds = Duration::from_secs;
     let gold = RateProfile::constant(GOLD_RPS, seconds(CALM_S + CROWD_S));
     let free = RateProfile::step(1.0, free_rps, seconds(CALM_S), seconds(CALM_S + CROWD_S));

@@ -78,7 +78,7 @@ const SURGE_SEEDS: [u64; 3] = [7, 8, 9];
 /// Useful over the seconds in which a request was refused and more was offered than the origin can do, all of
 /// the second, as in the second before; 1 if there are none. Where the surge ends within a second, the rest
 /// of it has little to do.
-fn short_of(rates: &[f64], outcome: &flashweir_sim::request::Outcome) -> f64 {
+fn short_of(rates: &[f64], outcome: &flashweir_sim::request::RunOutcome) -> f64 {
     let seconds = outcome.levels.len();
     let is_above = |ms: u64| rates.get((ms / BIN_MS) as usize).is_some_and(|rate| *rate > CAPACITY_RPS);
     let is_short = |second: usize| {

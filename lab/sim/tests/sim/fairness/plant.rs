@@ -3,7 +3,7 @@
 use flashweir_admission::sentry;
 use flashweir_core::Duration;
 use flashweir_sim::request::{
-    ClassModel, FlashCrowdPolicy, NetworkModel, Outcome, Policy, Scenario, SentryPolicy, ServerModel,
+    ClassModel, FlashCrowdPolicy, NetworkModel, Policy, RunOutcome, Scenario, SentryPolicy, ServerModel,
     SignModel, Work, run,
 };
 use flashweir_workload::documents::Popularity;
@@ -68,7 +68,7 @@ pub(crate) struct Found {
     pub(crate) people_demoted: u64,
 }
 
-pub(crate) fn crawl(load: Load, protection: Protection, seed: u64) -> (Found, Outcome) {
+pub(crate) fn crawl(load: Load, protection: Protection, seed: u64) -> (Found, RunOutcome) {
     let scenario = scenario(load, protection, seed);
     let outcome = run(&scenario).expect("a run");
     (found(&outcome), outcome)
@@ -142,7 +142,7 @@ fn scenario(load: Load, protection: Protection, seed: u64) -> Scenario {
     }
 }
 
-fn found(outcome: &Outcome) -> Found {
+fn found(outcome: &RunOutcome) -> Found {
     let crawl = CRAWL_FROM_S as usize..CRAWL_TO_S as usize - 2;
     let in_time = |class: usize| {
         let bins = outcome.classes[class].bins.iter().take(crawl.end).skip(crawl.start);

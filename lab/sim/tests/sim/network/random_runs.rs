@@ -130,7 +130,7 @@ fn drive(mut network: Network, mut rng: Rng, opened: u64) -> Result<Run, String>
         return Err(format!("{to_close} flows were to be closed once, not {closed:?}"));
     }
     if ended.iter().any(|&times| times != 1) {
-        return Err(format!("flows ended so many times: {ended:?}"));
+        return Err(format!("flows not ended once each: {ended:?}"));
     }
     if network.packets().held != 0 {
         return Err("packets are left where nothing happens any more".to_owned());

@@ -105,10 +105,7 @@ fn an_abandoned_flow_stops_the_server() {
     let sent_after = pair.network.link(pair.down).delivered_bytes - sent_before;
     // A large window's worth was under way; nothing new followed.
     assert!(sent_after < 2_100 * 1_500, "{sent_after}");
-    assert!(
-        !pair.network.respond(Instant::from_secs(2_000), flow, 1).unwrap(),
-        "its id names nobody any more"
-    );
+    assert!(!pair.network.respond(Instant::from_secs(2_000), flow, 1).unwrap(), "its id names none any more");
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use flashweir_core::Duration;
 use flashweir_provisioning::{ApplicationPolicy, Mode, Policy};
-use flashweir_sim::pool::{ApplicationModel, AutoscalerSettings, Outcome, Scaler, Scenario, StartUp, run};
+use flashweir_sim::pool::{
+    ApplicationModel, AutoscalerSettings, PoolOutcome, Scaler, Scenario, StartUp, run,
+};
 use flashweir_workload::RateProfile;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -32,7 +34,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     )
 }
 
-fn check(scenario: &Scenario, outcome: &Outcome) {
+fn check(scenario: &Scenario, outcome: &PoolOutcome) {
     let pool = f64::from(scenario.policy.pool);
     let bins = outcome.applications[0].bins.len();
     for bin in 0..bins {

@@ -5,7 +5,7 @@ use flashweir_core::{Duration, Rate};
 use flashweir_sim::network::TcpSettings;
 use flashweir_sim::request::{
     ClassModel, ClassOutcome, ClientGroup, DatagramSource, FaultKind, FlashCrowdPolicy, LinkBin, Memory,
-    NetworkModel, Outcome, Overflow, PacketNetwork, Policy, Scenario, ServerModel, Transfer, Work,
+    NetworkModel, Overflow, PacketNetwork, Policy, RunOutcome, Scenario, ServerModel, Transfer, Work,
 };
 use flashweir_workload::documents::{Popularity, Sizes};
 use flashweir_workload::people::{Habits, Retry};
@@ -45,7 +45,7 @@ fn a_bottleneck_that_is_too_small_drops_packets_and_makes_people_wait() {
     let large = ClassModel { sizes: Sizes::Constant(10_000), timeout: Duration::from_secs(20), ..class() };
     let scenario = |rate: u64| over(network(&link(rate, 10 * MS, 30), 1), steady(100.0, 30), large.clone());
     let [narrow, ample] = [5_000_000, 50_000_000].map(|rate| done(&scenario(rate)));
-    let dropped = |outcome: &Outcome| {
+    let dropped = |outcome: &RunOutcome| {
         outcome.packets.as_ref().unwrap().wires[0].back.iter().map(|bin| bin.dropped).sum::<u64>()
     };
     assert_eq!(dropped(&ample), 0);
@@ -250,7 +250,7 @@ fn the_same_seed_is_the_same_run_and_has_the_committed_table() {
 }
 
 /// One row per seed and five seconds. The wire's columns count the packets of the answers' direction.
-fn table(runs: &[(u64, &Outcome)]) -> String {
+fn table(runs: &[(u64, &RunOutcome)]) -> String {
     let mut table = String::new();
     for (seed, outcome) in runs {
         let (events, ended_s) = (outcome.events, outcome.ended_at.as_secs_f64());

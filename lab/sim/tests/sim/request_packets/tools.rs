@@ -3,7 +3,7 @@
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::network::{Buffer, LinkSettings};
 use flashweir_sim::request::{
-    ClassModel, ClassPath, ClientGroup, Fault, FaultKind, NetworkModel, Outcome, PacketNetwork, Scenario,
+    ClassModel, ClassPath, ClientGroup, Fault, FaultKind, NetworkModel, PacketNetwork, RunOutcome, Scenario,
     ServerModel, Wire, Work, run,
 };
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
@@ -66,12 +66,12 @@ pub(crate) fn during(kind: FaultKind, from_s: u64, to_s: u64) -> Vec<Fault> {
     vec![Fault { kind, during: Instant::from_secs(from_s)..Instant::from_secs(to_s) }]
 }
 
-pub(crate) fn done(scenario: &Scenario) -> Outcome {
+pub(crate) fn done(scenario: &Scenario) -> RunOutcome {
     run(scenario).expect("a scenario within its bounds")
 }
 
-pub(crate) fn mean_latency_s(outcome: &Outcome) -> f64 {
-    outcome.totals().mean_latency_s().expect("somebody was served")
+pub(crate) fn mean_latency_s(outcome: &RunOutcome) -> f64 {
+    outcome.totals().mean_latency_s().expect("one was served")
 }
 
 pub(crate) fn scenario_server() -> ServerModel {

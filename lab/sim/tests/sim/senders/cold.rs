@@ -2,7 +2,7 @@
 
 use crate::senders::plant::{CAPACITY_RPS, SEEDS, SENDERS, poisson, scenario};
 use flashweir_core::Duration;
-use flashweir_sim::request::senders::{Outcome, Scenario, run};
+use flashweir_sim::request::senders::{Scenario, SendersOutcome, run};
 
 const OVERLOAD: f64 = 2.25;
 const LENGTH_S: u64 = 60;
@@ -22,7 +22,7 @@ fn cold(seed: u64, senders: usize) -> Scenario {
 }
 
 /// Of all that was offered from the first moment on, what the node refused.
-fn refused_share(outcome: &Outcome) -> f64 {
+fn refused_share(outcome: &SendersOutcome) -> f64 {
     let refused: u64 = outcome.node.iter().map(|bin| bin.refused).sum();
     refused as f64 / (OVERLOAD * CAPACITY_RPS * LENGTH_S as f64)
 }

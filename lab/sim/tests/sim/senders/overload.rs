@@ -4,12 +4,12 @@ use crate::senders::plant::{
     CAPACITY_RPS, Measured, SEEDS, SENDERS, TARGET, lossy, measured, scenario, sentry, surge_of,
 };
 use flashweir_core::Duration;
-use flashweir_sim::request::senders::{LadderModel, Obedience, Outcome, Scenario, run};
+use flashweir_sim::request::senders::{LadderModel, Obedience, Scenario, SendersOutcome, run};
 
 const OVERLOAD: f64 = 2.25;
 
 /// Runs all seeds, prints the worst of each number, and hands each run over.
-fn each_seed(name: &str, change: impl Fn(&mut Scenario), check: impl Fn(u64, &Measured, &Outcome)) {
+fn each_seed(name: &str, change: impl Fn(&mut Scenario), check: impl Fn(u64, &Measured, &SendersOutcome)) {
     let mut worst: Option<Measured> = None;
     for seed in SEEDS {
         let mut it = scenario(seed, OVERLOAD);

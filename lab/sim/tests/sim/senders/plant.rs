@@ -3,7 +3,7 @@
 use flashweir_admission::sentry::{ClassPolicy, Policy};
 use flashweir_core::Duration;
 use flashweir_sim::request::senders::{
-    FeedbackModel, LadderModel, NodeModel, Obedience, Outcome, Scenario, SenderModel, run,
+    FeedbackModel, LadderModel, NodeModel, Obedience, Scenario, SenderModel, SendersOutcome, run,
 };
 use flashweir_sim::request::{SentryPolicy, ServerModel, Work};
 use flashweir_workload::{ArrivalProcess, RateProfile};
@@ -101,7 +101,7 @@ impl Measured {
     }
 }
 
-pub(crate) fn measured(scenario: &Scenario) -> (Measured, Outcome) {
+pub(crate) fn measured(scenario: &Scenario) -> (Measured, SendersOutcome) {
     let outcome = run(scenario).expect("a run");
     let total = outcome.total();
     let seconds = (scenario.measured.end - scenario.measured.start).as_secs_f64();

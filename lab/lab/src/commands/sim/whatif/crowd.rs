@@ -2,7 +2,7 @@
 //! own.
 
 use anyhow::{Context as _, ensure};
-use flashweir_admission::flash_crowd::Standing;
+use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_config::Config;
 use flashweir_core::limits::RECORDED_REQUESTS;
 use flashweir_core::{Duration, Hasher64, Rng};
@@ -91,7 +91,7 @@ impl Crowd {
                 popularity: Popularity::Recorded(documents.into()),
                 timeout: TIMEOUT,
                 policy_class: taken.policy_class,
-                standing: taken.standing,
+                ceiling_priority: taken.ceiling_priority,
                 ..ClassModel::new(name, work)
             }
         });
@@ -134,11 +134,11 @@ fn mean_bytes(recording: &Recording, asked_for: &[u32]) -> u64 {
     u64::try_from(sum / asked_for.len().max(1) as u128).unwrap_or(u64::MAX)
 }
 
-/// Class and standing that the first service gives a document.
+/// Class, and priority under a ceiling, that the first service gives a document.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     policy_class: u8,
-    standing: Standing,
+    ceiling_priority: CeilingPriority,
 }
 
 /// Classification of each document by the first service, made by the gateway's own classifier. A log has
@@ -150,13 +150,16 @@ fn taken(recording: &Recording, config: &Config, documents: usize) -> Vec<Taken>
     alone.services.truncate(1);
     alone.services[0].hosts.clear();
     let classifier = Classifier::new(Hasher64::new(0, 0), Hasher64::new(0, 0), &alone);
-    let last = Taken { policy_class: alone.services[0].classes.len() as u8 - 1, standing: Standing::LAST };
+    let last = Taken {
+        policy_class: alone.services[0].classes.len() as u8 - 1,
+        ceiling_priority: CeilingPriority::LAST,
+    };
     let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let taken = |document: u32| {
         let Document { method, path, .. } = recording.document(document)?;
         let request = Request::builder().method(method).uri(path).body(()).ok()?;
         let found = classifier.classify(&request.into_parts().0, nowhere, None)?;
-        Some(Taken { policy_class: found.class, standing: found.standing })
+        Some(Taken { policy_class: found.class, ceiling_priority: found.ceiling_priority })
     };
     (0..).take(documents).map(|document| taken(document).unwrap_or(last)).collect()
 }

@@ -3,7 +3,7 @@
 use super::crowd::Crowd;
 use super::report;
 use crate::commands::sim::csv;
-use flashweir_sim::request::{ClassOutcome, Counts, Outcome};
+use flashweir_sim::request::{ClassOutcome, Counts, RunOutcome};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ const PATH_CHARACTERS: usize = 60;
 /// Findings to be reported.
 pub(super) struct Refusals<'a> {
     pub(super) crowd: &'a Crowd,
-    pub(super) outcome: &'a Outcome,
+    pub(super) outcome: &'a RunOutcome,
     pub(super) assumption: String,
 }
 

@@ -1,10 +1,11 @@
-//! A request's share at the origin.
+//! Guard of a request's share at the origin.
 
 use super::host::PipelineHost;
-use flashweir_admission::pipeline::{OriginShare, Outcome};
+use flashweir_admission::pipeline::{OriginShare, RequestOutcome};
 use std::rc::Rc;
 
-/// One request's share. It is given back by [`end`](Self::end), and at the latest when dropped, as withdrawn.
+/// Guard of one request's share at the origin. The share is given back by [`end`](Self::end), and at the
+/// latest when the guard is dropped, as withdrawn.
 ///
 /// The limit counts the origin's work. A share is held from the moment the request is sent until the last
 /// byte of the response has come from the origin, however long the client then takes for it: the limit is on
@@ -13,18 +14,18 @@ use std::rc::Rc;
 /// head, and a body whose next part the client does not take, or does not send, gives it back soon
 /// ([`Yielding`](super::Yielding)).
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ShareGuard {
     host: Rc<PipelineHost>,
     /// None once it is given back.
     share: Option<OriginShare>,
 }
 
-impl Place {
+impl ShareGuard {
     pub(super) fn new(host: Rc<PipelineHost>, share: OriginShare) -> Self {
         Self { host, share: Some(share) }
     }
 
-    /// The client is waited for: the slot is others' until [`resume`](Self::resume).
+    /// The client is waited for: the share is others' until [`resume`](Self::resume).
     pub(super) fn pause(&mut self) {
         let now = self.host.shared.clock.now();
         if let Some(share) = &mut self.share {
@@ -46,11 +47,11 @@ impl Place {
     }
 
     /// The origin is done with it.
-    pub(crate) fn end(mut self, outcome: Outcome) {
+    pub(crate) fn end(mut self, outcome: RequestOutcome) {
         self.give_back(outcome);
     }
 
-    fn give_back(&mut self, outcome: Outcome) {
+    fn give_back(&mut self, outcome: RequestOutcome) {
         if let Some(share) = self.share.take() {
             let (now, key) = (self.host.shared.clock.now(), share.service());
             self.host.inner.borrow_mut().pipeline.end_at_origin(now, share, outcome);
@@ -59,8 +60,8 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ShareGuard {
     fn drop(&mut self) {
-        self.give_back(Outcome::Withdrawn);
+        self.give_back(RequestOutcome::Withdrawn);
     }
 }
