@@ -252,7 +252,9 @@ impl Learner {
         self.learned.exempt_limit =
             prompt_max.map(|prompt| prompt + exempt_most).or(is_crowd.then_some(exempt_most));
         if is_silent {
-            let released_max = self.silence.exempt_max(self.learned.limit);
+            // All that hold places: there may be more of them than the limit by now.
+            let places = (libm::ceil(tick.in_flight) as u32).max(self.learned.limit);
+            let released_max = self.silence.exempt_max(places);
             self.learned.exempt_limit = self.learned.exempt_limit.map(|limit| limit.max(released_max));
         }
         // Late requests must not take the places of prompt ones.

@@ -45,9 +45,9 @@ impl Silence {
         is_silent
     }
 
-    /// Requests that may be exempt in a silence: as many more as places.
-    pub(crate) fn exempt_max(&self, limit: u32) -> u32 {
-        self.exempt_before.saturating_add(limit)
+    /// Requests that may be exempt in a silence: as many more as hold places.
+    pub(crate) fn exempt_max(&self, places: u32) -> u32 {
+        self.exempt_before.saturating_add(places)
     }
 }
 
