@@ -230,6 +230,10 @@ impl Learner {
         let is_regrouped = is_prompt_new || is_long_new;
         let counts = (tick.in_flight, self.evidence.completed(), tick.exempt);
         let is_silent = self.silence.take(counts, tick.span_s, tick.target_s);
+        // All that hold places: there may be more of them than the limit by now.
+        let places = (libm::ceil(tick.in_flight) as u32).max(self.learned.limit);
+        let released_max = self.silence.exempt_max(places);
+        let is_silent = is_silent && tick.exempt < released_max;
         self.learned.exempt_after_s = match self.evidence.is_informed() && !is_silent {
             true => self.evidence.has_short(bound_s, scale).then_some(tick.target_s / scale),
             false => Some(BLIND_TARGETS * tick.target_s),
@@ -252,9 +256,6 @@ impl Learner {
         self.learned.exempt_limit =
             prompt_max.map(|prompt| prompt + exempt_most).or(is_crowd.then_some(exempt_most));
         if is_silent {
-            // All that hold places: there may be more of them than the limit by now.
-            let places = (libm::ceil(tick.in_flight) as u32).max(self.learned.limit);
-            let released_max = self.silence.exempt_max(places);
             self.learned.exempt_limit = self.learned.exempt_limit.map(|limit| limit.max(released_max));
         }
         // Late requests must not take the places of prompt ones.

@@ -257,4 +257,21 @@ mod tests {
         limiter.plan(at(5_040));
         assert_eq!((limiter.in_flight(), limiter.short, limiter.exempt), (0, 0, 0));
     }
+
+    #[test]
+    fn an_origin_that_hangs_gets_one_more_batch() {
+        let at = Duration::from_millis;
+        let mut limiter = Limiter::new(at(1_000));
+        for tick in 0..1_000 {
+            let page = limiter.try_acquire(0, at(20 * tick)).expect("a place");
+            page.complete(&mut limiter, at(20 * tick + 10));
+            limiter.plan(at(20 * tick + 20));
+        }
+        let mut permits = Vec::new();
+        for tick in 1_000..4_000 {
+            permits.extend(limiter.try_acquire(0, at(20 * tick)));
+            limiter.plan(at(20 * tick + 20));
+        }
+        assert!((9..=16).contains(&permits.len()), "{} in flight after a minute", permits.len());
+    }
 }
