@@ -1,7 +1,8 @@
 //! Answers of the gateway's own to requests that it cannot take: each is counted, and says in its body what
 //! is wrong.
 
-use crate::connection::{Body, Client};
+use crate::body::Body;
+use crate::client::Client;
 use crate::shared::Shared;
 use crate::upload::GatherError;
 use crate::upstream_error::{plain, slow_upload};

@@ -5,7 +5,7 @@
 //! use relaxed ordering: nothing is published through them, and a bound that is off by the number of workers
 //! for some nanoseconds protects as well as an exact one.
 
-use flashweir_core::{Hasher64, limits};
+use flashweir_core::{Hasher64, Reason, limits};
 use flashweir_http::client::ClientNetwork;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -126,6 +126,22 @@ pub(crate) struct ClientTaken {
 impl Drop for ClientTaken {
     fn drop(&mut self) {
         self.bounds.clients.subtract(self.cells);
+    }
+}
+
+/// Guard of one open connection: its share of the bounds, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct ConnectionGuard {
+    /// Reason for which it only gets refusals, if it does.
+    pub(crate) full: Option<Reason>,
+    _connection: Taken,
+    _client: Option<ClientTaken>,
+}
+
+impl ConnectionGuard {
+    /// Holds what was taken of the bounds.
+    pub(crate) fn new(full: Option<Reason>, connection: Taken, client: Option<ClientTaken>) -> Self {
+        Self { full, _connection: connection, _client: client }
     }
 }
 

@@ -1,34 +1,24 @@
 //! One client's connection: TLS handshake, serving its requests, counting how it ended.
 
-use crate::accept::ConnectionGuard;
-use crate::cache::CopyBody;
+use crate::bounds::ConnectionGuard;
+use crate::client::Client;
 use crate::context::WorkerContext;
-use crate::finish::ForwardedBody;
 use crate::impatient::may_be_listed;
 use crate::request::handle;
 use crate::tracked::{Wire, WireIo};
-use bytes::Bytes;
-use flashweir_core::{Duration, Reason};
+use flashweir_core::Duration;
 use flashweir_http::FramingViolation;
 use flashweir_http::client::ClientNetwork;
-use flashweir_http::fields::ForwardedMemo;
 use flashweir_http::guarded::{GuardHandle, Protocol};
 use flashweir_http::serve::{ConnectionEnd, Served};
 use flashweir_http::upstream::UpstreamError;
 use flashweir_telemetry::{BadRequest, ConnectionFailure, Happening, StatusClass};
-use http_body::{Frame, SizeHint};
-use http_body_util::Full;
-use pin_project_lite::pin_project;
-use std::cell::Cell;
 use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 
 /// Time and bytes granted to a client that is still sending a body that will not be read, so that it gets our
 /// answer.
@@ -37,42 +27,6 @@ const LINGER_BYTES: usize = 256 << 10;
 
 /// A stop waits this long for the first request of a connection that was accepted just before.
 const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
-
-/// Properties of a connection that its requests need.
-#[derive(Debug)]
-pub(crate) struct Client {
-    /// The other end of the connection: the client itself or a proxy.
-    pub(crate) peer: SocketAddr,
-    /// Source network, if new connections from there may be refused.
-    pub(crate) source: Option<ClientNetwork>,
-    /// The connection is encrypted.
-    pub(crate) is_tls: bool,
-    /// Fields that tell upstreams of it.
-    pub(crate) forwarded: ForwardedMemo,
-    /// The fingerprint of its TLS handshake, once that has been made.
-    pub(crate) tls_fingerprint: Cell<Option<u64>>,
-    /// Its socket.
-    pub(crate) wire: Rc<Wire>,
-    /// Reason for which all its requests are refused, if they are.
-    pub(crate) full: Option<Reason>,
-    /// A request was answered whose body was not read.
-    pub(crate) left_body_unread: Cell<bool>,
-    /// Notified when the connection is to end after the responses in progress (HTTP/2 knows no `Connection:
-    /// close`), or when its client has ended its half.
-    pub(crate) end_wanted: Rc<Notify>,
-    counted_sent: Cell<u64>,
-    counted_received: Cell<u64>,
-}
-
-pin_project! {
-    /// Body sent to a client: of the gateway's own answer, an upstream's response, or a stored one.
-    #[project = BodyProjection]
-    pub(crate) enum Body {
-        Own { #[pin] body: Full<Bytes> },
-        Forwarded { #[pin] body: ForwardedBody },
-        Copy { #[pin] body: CopyBody },
-    }
-}
 
 /// Serves one connection to its end.
 pub(crate) async fn serve(
@@ -85,20 +39,10 @@ pub(crate) async fn serve(
     let current = worker.current();
     let wire = Wire::new(stream, worker.shared.clock);
     let io = WireIo::new(wire.clone(), current.live.config.bounds.write_stall_timeout);
-    let client = Rc::new(Client {
-        peer,
-        source: may_be_listed(&current.live.config, &current.live.trusted_proxies, peer.ip())
-            .then(|| ClientNetwork::of(peer.ip())),
-        is_tls: current.live.tls.is_some(),
-        forwarded: ForwardedMemo::default(),
-        tls_fingerprint: Cell::new(None),
-        wire,
-        full: guard.full,
-        left_body_unread: Cell::new(false),
-        end_wanted: Rc::default(),
-        counted_sent: Cell::new(0),
-        counted_received: Cell::new(0),
-    });
+    let source = may_be_listed(&current.live.config, &current.live.trusted_proxies, peer.ip())
+        .then(|| ClientNetwork::of(peer.ip()));
+    let is_tls = current.live.tls.is_some();
+    let client = Rc::new(Client::new(peer, source, is_tls, wire, guard.full));
     match &current.live.tls {
         None => speak(&worker, &client, io, None).await,
         Some(tls) => {
@@ -116,7 +60,7 @@ pub(crate) async fn serve(
             failure.into_iter().for_each(|failure| worker.metrics.connections.failed.increment(failure));
         }
     }
-    client.count_bytes(&worker);
+    client.count_bytes(&worker.metrics);
     worker.metrics.connections.closed.increment();
     drop(guard);
 }
@@ -242,52 +186,4 @@ fn failure_of(error: &(dyn StdError + 'static)) -> Failure {
         cause = error.source();
     }
     Failure::Connection(ConnectionFailure::Protocol)
-}
-
-impl Client {
-    /// Adds what went over the wire since the last time.
-    pub(crate) fn count_bytes(&self, worker: &WorkerContext) {
-        let (sent, received) = (self.wire.bytes_written(), self.wire.bytes_read());
-        worker.metrics.connections.sent_bytes.add(sent - self.counted_sent.replace(sent));
-        worker.metrics.connections.received_bytes.add(received - self.counted_received.replace(received));
-    }
-}
-
-impl Body {
-    /// An answer that is complete already.
-    pub(crate) fn own(bytes: Bytes) -> Self {
-        Self::Own { body: Full::new(bytes) }
-    }
-}
-
-impl http_body::Body for Body {
-    type Data = Bytes;
-    type Error = UpstreamError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
-        match self.project() {
-            BodyProjection::Own { body } => body.poll_frame(cx).map_err(|never| match never {}),
-            BodyProjection::Forwarded { body } => body.poll_frame(cx),
-            BodyProjection::Copy { body } => body.poll_frame(cx),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Own { body } => body.is_end_stream(),
-            Self::Forwarded { body } => body.is_end_stream(),
-            Self::Copy { body } => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Own { body } => body.size_hint(),
-            Self::Forwarded { body } => body.size_hint(),
-            Self::Copy { body } => body.size_hint(),
-        }
-    }
 }

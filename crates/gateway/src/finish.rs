@@ -7,10 +7,10 @@
 //! connection closes with the body.
 
 use crate::acks::{Finished, RATE_BYTES_MIN};
-use crate::context::WorkerContext;
 use crate::feedback::TrailerQuota;
 use crate::load_report;
 use crate::pipeline::Permit;
+use crate::responses::Responses;
 use crate::slow_readers::Reading;
 use crate::tracked::Wire;
 use crate::transfers::Transfer;
@@ -57,7 +57,7 @@ pin_project! {
 
 /// State of a response while it is sent.
 pub(crate) struct Watch {
-    worker: Rc<WorkerContext>,
+    responses: Rc<Responses>,
     permit: Box<Permit>,
     wire: Rc<Wire>,
     client_version: Version,
@@ -72,13 +72,14 @@ pub(crate) struct Watch {
     transfer: Option<Rc<Transfer>>,
     stream: Option<StreamCut>,
     quota: Option<TrailerQuota>,
+    write_stall_timeout: Duration,
     /// Since the client was handed a first part.
     reading: Option<Rc<Reading>>,
 }
 
 /// The parts of which a [`Watch`] is made.
 pub(crate) struct Begun {
-    pub(crate) worker: Rc<WorkerContext>,
+    pub(crate) responses: Rc<Responses>,
     pub(crate) permit: Box<Permit>,
     pub(crate) wire: Rc<Wire>,
     pub(crate) client_version: Version,
@@ -89,16 +90,18 @@ pub(crate) struct Begun {
     pub(crate) stream: Option<StreamCut>,
     /// Hears of the quota in its trailers.
     pub(crate) quota: Option<TrailerQuota>,
+    /// Ends the connection of a client that takes nothing for so long.
+    pub(crate) write_stall_timeout: Duration,
 }
 
 impl ForwardedBody {
     /// Watches `inner` from the moment its head goes out.
     pub(crate) fn new(begun: Begun, inner: Source) -> Self {
-        let worker = begun.worker;
-        let now = worker.shared.clock.now();
-        worker.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
+        let responses = begun.responses;
+        let now = responses.now();
+        responses.metrics.responses.first_byte.record(now.saturating_since(begun.permit.received()));
         let mut watch = Box::new(Watch {
-            worker,
+            responses,
             permit: begun.permit,
             wire: begun.wire,
             client_version: begun.client_version,
@@ -112,6 +115,7 @@ impl ForwardedBody {
             transfer: None,
             stream: begun.stream,
             quota: begun.quota,
+            write_stall_timeout: begun.write_stall_timeout,
             reading: None,
         });
         if inner.is_end_stream() {
@@ -135,9 +139,7 @@ impl Watch {
                 Judged::Delivery => now,
             };
             let transfer = Transfer::begin(now, (started, judged_from), self.url_class, self.wire.clone());
-            let worker = &self.worker;
-            worker.transfers.borrow_mut().watch(&transfer);
-            worker.sweep_wanted.notify_one();
+            self.responses.watch_transfer(&transfer);
             self.transfer = Some(transfer);
         }
     }
@@ -145,13 +147,13 @@ impl Watch {
     /// The origin has nothing to send yet; remembered once for each wait.
     fn wait(&mut self) {
         if self.waiting_since.is_none() {
-            self.waiting_since = Some(self.worker.shared.clock.now());
+            self.waiting_since = Some(self.responses.now());
         }
     }
 
     fn receive(&mut self, frame: &Frame<Bytes>) {
         if let Some(since) = self.waiting_since.take() {
-            let waited = self.worker.shared.clock.now().saturating_since(since);
+            let waited = self.responses.now().saturating_since(since);
             self.waited += waited;
             if waited > GAP {
                 self.unmeasured = self.unmeasured.or(Some(Unmeasured::Paused));
@@ -166,17 +168,16 @@ impl Watch {
     /// The client wants the next part.
     fn asked_for_more(&self) {
         self.permit.asked_for_more();
-        self.reading.iter().for_each(|reading| reading.asked(|| self.worker.shared.clock.now()));
+        self.reading.iter().for_each(|reading| reading.asked(|| self.responses.now()));
     }
 
     /// The client was handed a part that is not the last.
     fn handed_part(&mut self) {
-        let now = self.worker.shared.clock.now();
+        let now = self.responses.now();
         self.permit.handed_part(now);
         let reading = self.reading.get_or_insert_with(|| {
-            let stall_timeout = self.worker.current().live.config.bounds.write_stall_timeout;
-            let reading = Reading::new(self.wire.clone(), self.stream.clone(), stall_timeout);
-            self.worker.readers.watch(&reading);
+            let reading = Reading::new(self.wire.clone(), self.stream.clone(), self.write_stall_timeout);
+            self.responses.watch_reader(&reading);
             reading
         });
         reading.handed(now);
@@ -184,9 +185,9 @@ impl Watch {
 
     /// The last byte was handed over.
     fn finish(self) {
-        let worker = self.worker.clone();
-        let (received, sent, now) = (self.permit.received(), self.permit.sent(), worker.shared.clock.now());
-        worker.metrics.responses.duration.record(now.saturating_since(received));
+        let responses = self.responses.clone();
+        let (received, sent, now) = (self.permit.received(), self.permit.sent(), responses.now());
+        responses.metrics.responses.duration.record(now.saturating_since(received));
         // The origin's own part of the time is not the delivery's.
         let (judged_from, delivered_from, target_stretch) = match self.permit.judged() {
             Judged::Whole => (sent, self.first_byte_at, self.permit.target_stretch()),
@@ -197,15 +198,15 @@ impl Watch {
         };
         let Some(delivery) = self.permit.handed_over(self.status) else {
             let why = self.unmeasured.unwrap_or(Unmeasured::Error);
-            worker.metrics.measurement.unmeasured.increment(why);
+            responses.metrics.measurement.unmeasured.increment(why);
             return;
         };
         if let Some(why) = self.unmeasured {
-            worker.metrics.measurement.unmeasured.increment(why);
-            worker.pipeline.deliver(delivery, true);
+            responses.metrics.measurement.unmeasured.increment(why);
+            responses.pipeline.deliver(delivery, true);
             return;
         }
-        worker.await_acknowledgement(
+        responses.await_acknowledgement(
             now,
             Finished {
                 started: sent,
@@ -223,9 +224,9 @@ impl Watch {
 
     /// The upstream broke off in the middle.
     fn fail(self, error: &UpstreamError) {
-        let worker = self.worker.clone();
-        count_failure(&worker.shared, &worker.metrics, error);
-        worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+        let Responses { shared, metrics, .. } = &*self.responses;
+        count_failure(shared, metrics, error);
+        metrics.measurement.unmeasured.increment(Unmeasured::Error);
         if self.client_version <= Version::HTTP_10 {
             self.wire.reset_on_close();
         }
@@ -248,8 +249,8 @@ impl Body for ForwardedBody {
         if let Poll::Ready(Some(Ok(frame))) = &mut polled
             && let Some(trailers) = frame.trailers_mut()
         {
-            watch.quota.iter().for_each(|quota| quota.hear(&watch.worker, trailers));
-            load_report::take_load(trailers, &watch.worker.metrics.upstream);
+            watch.quota.iter().for_each(|quota| quota.hear(&watch.responses.pipeline, trailers));
+            load_report::take_load(trailers, &watch.responses.metrics.upstream);
             prepare_trailers(trailers);
         }
         match &polled {

@@ -1,17 +1,20 @@
 //! A request's second half: to an upstream and back.
 
+use crate::body::Body;
 use crate::classify::{Classified, of_response};
-use crate::connection::{Body, Client};
-use crate::context::{Current, WorkerContext};
+use crate::client::Client;
+use crate::current::Current;
 use crate::feedback::TrailerQuota;
 use crate::finish::{Begun, ForwardedBody, Source};
 use crate::load_report;
 use crate::pipeline::Permit;
 use crate::refusal::count_refusal;
 use crate::replication::{ChosenTarget, Hops};
+use crate::responses::Responses;
 use crate::settings::upstream_capacity;
 use crate::upload::{
-    Expectation, GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, Watchers, gather,
+    Expectation, GatherError, GatherOptions, HoldOptions, PartialBody, UploadBody, UploadRoom, Watchers,
+    gather,
 };
 use crate::upstream_error::{count_failure, count_sends, plain, respond, slow_upload};
 use crate::websocket::WebSocketStream;
@@ -23,6 +26,7 @@ use flashweir_http::interim::{InterimCounts, Interims};
 use flashweir_http::serve::{Connection, IncomingBody, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, SendOptions, UpstreamBody, UpstreamError, UpstreamErrorKind};
+use flashweir_runtime::Clock;
 use flashweir_telemetry::{BadRequest, Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
@@ -52,8 +56,8 @@ pub(crate) struct AdmittedRequest {
 /// Sends the request on and returns what the client gets. Dropped half-way (the client is gone), it cancels
 /// the exchange, and the permit counts the request as abandoned.
 pub(crate) async fn forward(
-    worker: &Rc<WorkerContext>,
-    current: &Current,
+    responses: &Rc<Responses>,
+    upload: &Upload<'_>,
     client: &Client,
     connection: &Connection,
     mut permit: Box<Permit>,
@@ -75,21 +79,22 @@ pub(crate) async fn forward(
         permit.answered_here(StatusCode::OK);
         return answer_last_hop();
     }
+    let current = upload.current;
     let upstreams = &current.upstreams[classified.service];
     // A client of HTTP/1.0 is sent none (RFC 9110 §15.2).
     let interims = (version >= Version::HTTP_11).then(|| connection.interims());
     let expectation = interims.filter(|_| asks_origin).map(|interims| {
         let config = &current.live.config.services[classified.service].upstream;
-        Expectation::new(interims, worker.shared.clock.now(), config.response_header_timeout)
+        Expectation::new(interims, responses.now(), config.response_header_timeout)
     });
     let mut cut = None;
     let body = if body.is_none() {
         UploadBody::none()
     } else {
         let cut = cut.insert(Rc::default());
-        Upload::new(worker, current, classified.service, subscriber).body(&mut permit, body, expectation, cut)
+        upload.body(&mut permit, body, expectation, cut)
     };
-    worker.sign(current, &classified, &mut head.headers);
+    current.sign(&responses.pipeline, &classified, &mut head.headers);
     if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
         head.headers.insert(name, value);
     }
@@ -102,37 +107,37 @@ pub(crate) async fn forward(
         Some(interims) => interims.during(answer).await,
     };
     if let Some(InterimCounts { passed_on, dropped }) = interims.and_then(Interims::take_counts) {
-        worker.metrics.responses.interims.add(InterimOutcome::PassedOn, passed_on);
-        worker.metrics.responses.interims.add(InterimOutcome::Dropped, dropped);
+        responses.metrics.responses.interims.add(InterimOutcome::PassedOn, passed_on);
+        responses.metrics.responses.interims.add(InterimOutcome::Dropped, dropped);
     }
-    count_sends(&worker.metrics, upstreams);
+    count_sends(&responses.metrics, upstreams);
     let response = match sent {
         Ok(response) => response,
         Err(_) if cut.is_some_and(|cut| cut.get().is_some()) => {
             drop(permit);
             client.left_body_unread.set(version < Version::HTTP_2);
-            let mut response = slow_upload(&worker.metrics, &method);
+            let mut response = slow_upload(&responses.metrics, &method);
             if version < Version::HTTP_2 {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             return response.map(Body::own);
         }
-        Err(error) => return answer_failure(worker, permit, &error, &method, &classified),
+        Err(error) => return answer_failure(responses, permit, &error, &method, &classified),
     };
-    let quota = worker.hear_upstream(current, classified.service, &response);
+    let quota = current.hear_upstream(&responses.pipeline, classified.service, &response);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let wanted =
             prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);
-        return switch(worker, connection, permit, response, (wanted, websocket), &method);
+        return switch(responses, connection, permit, response, (wanted, websocket), &method);
     }
     if websocket.is_some() && response.status().is_success() {
         return answer_no_switch(permit, response.status(), &method);
     }
     let (mut head, body) = response.into_parts();
     if let Err(error) = prepare_response(&mut head) {
-        return answer_unfit(worker, permit, error, &method);
+        return answer_unfit(responses, permit, error, &method);
     }
-    let report = load_report::take(&mut head.headers, &worker.metrics.upstream);
+    let report = load_report::take(&mut head.headers, &responses.metrics.upstream);
     if let Some(utilisation_milli) = report.utilisation_milli {
         upstreams.shared().record_utilisation(body.upstream(), utilisation_milli);
     }
@@ -140,13 +145,14 @@ pub(crate) async fn forward(
     if is_event_stream(&head) {
         permit.leave_origin();
     }
-    let onward = Onward { client, version, classified: &classified, stream, quota };
-    pass_on(worker, permit, head, Source::Upstream { body }, onward)
+    let onward = Onward { client, current, version, classified: &classified, stream, quota };
+    pass_on(responses, permit, head, Source::Upstream { body }, onward)
 }
 
 /// To whom a response goes.
 pub(crate) struct Onward<'a> {
     pub(crate) client: &'a Client,
+    pub(crate) current: &'a Current,
     pub(crate) version: Version,
     pub(crate) classified: &'a Classified,
     pub(crate) stream: Option<StreamCut>,
@@ -156,18 +162,18 @@ pub(crate) struct Onward<'a> {
 
 /// An upstream's response, fit to be passed on, as its client gets it.
 pub(crate) fn pass_on(
-    worker: &Rc<WorkerContext>,
+    responses: &Rc<Responses>,
     permit: Box<Permit>,
     mut head: response::Parts,
     body: Source,
     onward: Onward<'_>,
 ) -> Response<Body> {
-    let Onward { client, version, classified, stream, quota } = onward;
+    let Onward { client, current, version, classified, stream, quota } = onward;
     // The version is this hop's own; hyper would otherwise speak the upstream's.
     head.version = Version::HTTP_11;
     let slow_upload = permit.is_client_slow().then_some(Unmeasured::Paused);
     let begun = Begun {
-        worker: worker.clone(),
+        responses: responses.clone(),
         permit,
         wire: client.wire.clone(),
         client_version: version,
@@ -176,6 +182,7 @@ pub(crate) fn pass_on(
         unmeasured: classified.unmeasured.or_else(|| of_response(head.status)).or(slow_upload),
         stream,
         quota,
+        write_stall_timeout: current.live.config.bounds.write_stall_timeout,
     };
     Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
 }
@@ -183,7 +190,8 @@ pub(crate) fn pass_on(
 /// Worker and service state that the body of one request uses.
 #[derive(Clone, Copy)]
 pub(crate) struct Upload<'a> {
-    worker: &'a WorkerContext,
+    room: &'a Rc<UploadRoom>,
+    clock: Clock,
     current: &'a Current,
     service: usize,
     client: u64,
@@ -191,10 +199,15 @@ pub(crate) struct Upload<'a> {
 }
 
 impl<'a> Upload<'a> {
-    pub(crate) fn new(worker: &'a WorkerContext, current: &'a Current, service: usize, client: u64) -> Self {
+    pub(crate) fn new(
+        (room, clock): (&'a Rc<UploadRoom>, Clock),
+        current: &'a Current,
+        service: usize,
+        client: u64,
+    ) -> Self {
         let capacity = upstream_capacity(current.upstreams[service].shared().settings());
         let pool = HoldOptions { pool: service, capacity };
-        Self { worker, current, service, client, pool }
+        Self { room, clock, current, service, client, pool }
     }
 
     /// Waits for enough of the body to be here.
@@ -217,7 +230,7 @@ impl<'a> Upload<'a> {
             trailers_max: config.bounds.max_fields,
         };
         // Boxed, or each request without a body would carry the room for gathering one.
-        Box::pin(gather(&self.worker.uploads, self.worker.shared.clock, body, options)).await
+        Box::pin(gather(self.room, self.clock, body, options)).await
     }
 
     /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is
@@ -229,14 +242,14 @@ impl<'a> Upload<'a> {
         expectation: Option<Expectation>,
         cut: &Rc<Cell<Option<UploadCut>>>,
     ) -> UploadBody {
-        let clock = self.worker.shared.clock;
+        let clock = self.clock;
         let place = if body.is_partial() { permit.watch_client() } else { None };
         if body.is_short() {
             place.iter().for_each(|place| place.owes_already(clock.now()));
         }
         let watchers = Watchers {
             place: place.map_or_else(Weak::new, Rc::downgrade),
-            room: self.worker.uploads.clone(),
+            room: self.room.clone(),
             client: self.client,
             pool: self.pool,
             cut: cut.clone(),
@@ -261,14 +274,14 @@ fn answer_last_hop() -> Response<Body> {
 }
 
 pub(crate) fn answer_failure(
-    worker: &Rc<WorkerContext>,
+    responses: &Responses,
     permit: Box<Permit>,
     error: &UpstreamError,
     method: &Method,
     classified: &Classified,
 ) -> Response<Body> {
-    count_failure(&worker.shared, &worker.metrics, error);
-    worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+    count_failure(&responses.shared, &responses.metrics, error);
+    responses.metrics.measurement.unmeasured.increment(Unmeasured::Error);
     let since = permit.received();
     match (error.kind, error.kind.source()) {
         // The client's own body failed it: as good as gone.
@@ -278,9 +291,9 @@ pub(crate) fn answer_failure(
         (_, ErrorSource::Upstream | ErrorSource::Internal) => permit.failed(FailureSource::Origin),
     }
     if error.kind == UpstreamErrorKind::Full {
-        let refusal = worker.pipeline.refuse_admitted(worker.shared.clock.now(), classified);
+        let refusal = responses.pipeline.refuse_admitted(responses.now(), classified);
         let response = refusal.respond(method, &HeaderMap::new(), false);
-        count_refusal(&worker.metrics, &response, worker.shared.clock.now().saturating_since(since));
+        count_refusal(&responses.metrics, &response, responses.now().saturating_since(since));
         return response.map(Body::own);
     }
     respond(error, method).map(Body::own)
@@ -288,7 +301,7 @@ pub(crate) fn answer_failure(
 
 /// The upstream's response cannot be passed on; its connection ends with the unread body.
 pub(crate) fn answer_unfit(
-    worker: &Rc<WorkerContext>,
+    responses: &Responses,
     permit: Box<Permit>,
     error: ResponseError,
     method: &Method,
@@ -298,9 +311,9 @@ pub(crate) fn answer_unfit(
             (UpstreamFailure::Malformed, UpstreamErrorKind::Malformed)
         }
     };
-    worker.metrics.upstream.failures.increment(failure);
-    worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
-    worker.shared.warn(Happening::UpstreamFailed, format_args!("{error}"));
+    responses.metrics.upstream.failures.increment(failure);
+    responses.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+    responses.shared.warn(Happening::UpstreamFailed, format_args!("{error}"));
     permit.failed(FailureSource::Origin);
     let text = "The service's answer cannot be passed on.\n";
     plain(kind.status(), kind.as_str(), text, method).map(Body::own)
@@ -308,11 +321,11 @@ pub(crate) fn answer_unfit(
 
 /// The upstream changed to another protocol unasked.
 pub(crate) fn answer_unasked_switch(
-    worker: &WorkerContext,
+    responses: &Responses,
     permit: Box<Permit>,
     method: &Method,
 ) -> Response<Body> {
-    worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
+    responses.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
     permit.failed(FailureSource::Origin);
     let text = "The service changed the protocol without being asked.\n";
     plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method).map(Body::own)
@@ -329,30 +342,30 @@ fn answer_no_switch(permit: Box<Permit>, status: StatusCode, method: &Method) ->
 /// The upstream agreed to another protocol: once the client has the 101, bytes go both ways until either side
 /// ends. The permit lives as long as the tunnel, so the tunnel counts as a request in flight.
 fn switch(
-    worker: &Rc<WorkerContext>,
+    responses: &Responses,
     connection: &Connection,
     mut permit: Box<Permit>,
     mut response: Response<UpstreamBody<UploadBody>>,
     (wanted, websocket): (Option<&UpstreamConfig>, Option<WebSocketStream>),
     method: &Method,
 ) -> Response<Body> {
-    let Some(upstream) = wanted else { return answer_unasked_switch(worker, permit, method) };
+    let Some(upstream) = wanted else { return answer_unasked_switch(responses, permit, method) };
     let upgrade = hyper::upgrade::on(&mut response);
     let (mut head, body) = response.into_parts();
     if let Err(error) = prepare_response(&mut head) {
-        return answer_unfit(worker, permit, error, method);
+        return answer_unfit(responses, permit, error, method);
     }
     if websocket.as_ref().is_some_and(|websocket| !websocket.open(&mut head)) {
-        worker.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
+        responses.metrics.upstream.failures.increment(UpstreamFailure::Malformed);
         permit.failed(FailureSource::Origin);
         let text = "The service's answer does not fit the WebSocket's key.\n";
         return plain(StatusCode::BAD_GATEWAY, UpstreamErrorKind::Malformed.as_str(), text, method)
             .map(Body::own);
     }
-    worker.metrics.measurement.unmeasured.increment(Unmeasured::Tunnel);
-    worker.metrics.connections.tunnels_opened.increment();
+    responses.metrics.measurement.unmeasured.increment(Unmeasured::Tunnel);
+    responses.metrics.connections.tunnels_opened.increment();
     permit.leave_origin();
-    let metrics = worker.metrics.clone();
+    let metrics = responses.metrics.clone();
     let idle_timeout = upstream.body_idle_timeout;
     let tunnel = PendingTunnel::new(upgrade, idle_timeout, body, move |report| {
         metrics.connections.tunnels_closed.increment();
@@ -365,7 +378,7 @@ fn switch(
         }
     });
     if connection.hand_over(tunnel).is_err() {
-        worker.metrics.requests.bad.increment(BadRequest::Framing);
+        responses.metrics.requests.bad.increment(BadRequest::Framing);
         let text = "What follows the request cannot be read in one way only.\n";
         return plain(StatusCode::BAD_REQUEST, "framing", text, method).map(Body::own);
     }

@@ -1,7 +1,8 @@
 //! The rest of a refused request: its body is taken in where that keeps the connection, and left where
 //! reading would invite it.
 
-use crate::connection::{Body, Client};
+use crate::body::Body;
+use crate::client::Client;
 use crate::refusal::{Refusal, count_refusal};
 use crate::shared::Shared;
 use flashweir_core::{Duration, Instant};

@@ -3,11 +3,13 @@
 use crate::bad_request::{
     answer_misdirected, answer_no_websocket, answer_unfit, answer_unsent, answer_violation,
 };
+use crate::body::Body;
 use crate::cache::{
     AtPipeline, Invalidation, Lookup, Miss, Passed, REFRESH_EVERY, Traveller, look_up, through_flights,
 };
-use crate::connection::{Body, Client};
-use crate::context::{Current, WorkerContext};
+use crate::client::Client;
+use crate::context::WorkerContext;
+use crate::current::Current;
 use crate::deadline;
 use crate::feedback::{OVERLOAD, Sender};
 use crate::forward::{AdmittedRequest, Upload, forward};
@@ -40,13 +42,13 @@ pub(crate) async fn handle(
     mut request: Request<IncomingBody>,
 ) -> Result<Response<Body>, Infallible> {
     let now = worker.shared.clock.now();
-    client.count_bytes(&worker);
+    client.count_bytes(&worker.metrics);
     if let Err(circle) = worker.replication.arrive(&mut request) {
         worker.metrics.responses.by_class.increment(StatusClass::ServerError);
-        return Ok(*circle);
+        return Ok(circle.map(Body::own));
     }
     let (head, body) = request.into_parts();
-    let counted = worker.replication.begin(&worker, &head);
+    let counted = worker.replication.begin(&head);
     let response = answer(worker, client, connection, (head, body), now).await;
     if let (Some(counted), Ok(response)) = (counted, &response) {
         counted.answered(response);
@@ -112,7 +114,9 @@ async fn answer(
     }
     classified.deadline = deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
     let subscriber = subscriber(address);
-    let upload = Upload::new(&worker, &current, classified.service, subscriber);
+    let upload_of =
+        |service| Upload::new((&worker.uploads, worker.shared.clock), &current, service, subscriber);
+    let upload = upload_of(classified.service);
     let is_refused_anyway = client.full.is_some() || worker.shared.is_draining();
     // Reading would invite a client that asks first to send what may be refused.
     let gathered = match expects_continue || is_refused_anyway {
@@ -149,7 +153,8 @@ async fn answer(
     classified.source = current.source(&classified, &client, &hop, sender);
     let node = if let Sender::Node(node) = sender { Some((key, node.key)) } else { None };
     let mut traveller = Traveller {
-        worker: &worker,
+        responses: &worker.responses,
+        cache: &worker.cache,
         current: &current,
         client: &client,
         hop,
@@ -210,7 +215,7 @@ async fn answer(
     }
     let stream = traveller.stream.take();
     let invalidation = match worker.cache.is_on() {
-        true => Invalidation::of(&worker, &classified, &hop, &head),
+        true => Invalidation::of(&worker.cache, &classified, &hop, &head),
         false => None,
     };
     let prepared = match prepared.map_or_else(|| prepare_next_request(&mut head, &hop, &client.forwarded), Ok)
@@ -266,7 +271,8 @@ async fn answer(
         asks_origin,
         websocket,
     };
-    let mut response = forward(&worker, &current, &client, &connection, permit, admitted).await;
+    let upload = upload_of(service);
+    let mut response = forward(&worker.responses, &upload, &client, &connection, permit, admitted).await;
     if asks_origin {
         match connection.interims().end_expectation() {
             ExpectationEnd::Agreed => {}
@@ -279,7 +285,7 @@ async fn answer(
         }
     }
     if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
-        invalidation.apply(&worker, response.headers());
+        invalidation.apply(&worker.cache, response.headers());
     }
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     Ok(tell_overload(&worker, node, response))
@@ -324,9 +330,9 @@ enum AtCache {
 
 /// Asks the cache: this worker's store at once, then the others' and those who are fetching.
 async fn ask(traveller: &mut Traveller<'_>, client: &Rc<Client>, has_body: bool) -> AtCache {
-    let (worker, classified) = (traveller.worker, traveller.classified);
+    let (cache, classified) = (traveller.cache, traveller.classified);
     let (asked, now) = ((traveller.head, has_body), traveller.received);
-    match look_up(worker, traveller.current, classified, &traveller.hop, asked, now) {
+    match look_up(cache, traveller.current, classified, &traveller.hop, asked, now) {
         Lookup::Bypass if traveller.may_share(has_body) => AtCache::Closed,
         Lookup::Bypass => AtCache::Nothing,
         Lookup::Fresh(stored) => match traveller.admit_copy(now) {

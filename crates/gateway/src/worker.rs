@@ -1,7 +1,8 @@
 //! One worker: a thread with its own runtime, listeners, pipeline, upstream connections and measurements.
 
-use crate::accept::accept_all;
+use crate::accept::Acceptor;
 use crate::commands::{Command, Stopped, WorkerEnds};
+use crate::connection::serve;
 use crate::context::WorkerContext;
 use crate::flash_crowd_candidate::FlashCrowdSample;
 use crate::pipeline::PipelineHost;
@@ -10,7 +11,7 @@ use crate::shared::Shared;
 use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_http::listen::WorkerListeners;
-use flashweir_telemetry::{Bound, ConnectionFailure, Table, Unmeasured};
+use flashweir_telemetry::{Bound, Table};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -53,12 +54,21 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
     let (worker, services) = WorkerContext::new(index, shared, ends.gate_samples);
     attend(&worker, services);
     spawn_local(sweep(worker.clone()));
-    spawn_local(replication::sample(index, worker.clone()));
+    let counted = worker.shared.replication.samples_in.clone();
+    spawn_local(replication::sample(index, worker.replication.clone(), counted));
     spawn_local(sample(worker.clone(), ends.sample_wanted, ends.samples));
     let accepting = CancellationToken::new();
     let acceptors = TaskTracker::new();
+    let acceptor = Acceptor { shared: worker.shared.clone(), metrics: worker.metrics.clone() };
     for listener in listeners {
-        acceptors.spawn_local(accept_all(worker.clone(), listener, accepting.clone()));
+        let worker = worker.clone();
+        acceptors.spawn_local(acceptor.clone().accept_all(
+            listener,
+            accepting.clone(),
+            move |stream, peer, guard| {
+                worker.connections.spawn_local(serve(worker.clone(), stream, peer, guard));
+            },
+        ));
     }
     obey(&worker, ends.commands).await;
     accepting.cancel();
@@ -103,26 +113,14 @@ async fn sweep(worker: Rc<WorkerContext>) {
         }
         tokio::time::sleep(SWEEP_INTERVAL).await;
         let now = worker.shared.clock.now();
-        let pipeline = &worker.pipeline;
-        pipeline.sweep_slow_clients(now);
+        worker.pipeline.sweep_slow_clients(now);
         worker.uploads.sweep(now);
-        worker.metrics.connections.failed.add(ConnectionFailure::SlowReader, worker.readers.sweep(now));
-        let swept = worker.acks.borrow_mut().sweep(now, |delivery, response| {
-            pipeline.deliver(delivery, response.is_some());
-            response.into_iter().for_each(|response| pipeline.observe_response(response));
-        });
-        worker.transfers.borrow_mut().sweep(now, |response| pipeline.observe_response(response));
-        worker.metrics.measurement.measured.add(swept.measured as u64);
-        worker.metrics.measurement.unmeasured.add(Unmeasured::Unacknowledged, swept.lost as u64);
+        worker.responses.sweep(now);
     }
 }
 
 fn nothing_to_sweep(worker: &WorkerContext) -> bool {
-    worker.acks.borrow().is_empty()
-        && worker.transfers.borrow().is_empty()
-        && worker.pipeline.watches_none()
-        && worker.uploads.is_empty()
-        && worker.readers.is_empty()
+    worker.responses.is_idle() && worker.pipeline.watches_none() && worker.uploads.is_empty()
 }
 
 /// Hands over what was measured of crowds whenever the planner asks; keeps accumulating while the queue is

@@ -5,12 +5,15 @@ use super::collect::{Begun, Collected, collect};
 use super::flight::{Landed, Leader};
 use super::lookup::Miss;
 use super::refusal_of;
+use super::worker::WorkerCache;
+use crate::body::Body;
 use crate::classify::Classified;
-use crate::context::{Current, WorkerContext};
+use crate::current::Current;
 use crate::forward::{answer_failure, answer_unasked_switch, answer_unfit, is_event_stream};
 use crate::load_report;
 use crate::pipeline::Permit;
 use crate::replication::Hops;
+use crate::responses::Responses;
 use crate::upload::UploadBody;
 use crate::upstream_error::{count_failure, count_sends};
 use bytes::Bytes;
@@ -31,7 +34,8 @@ use std::sync::Arc;
 
 /// A fetch from the origin: its request, its subscriber and its permit.
 pub(crate) struct Job {
-    pub(crate) worker: Rc<WorkerContext>,
+    pub(crate) responses: Rc<Responses>,
+    pub(crate) cache: Rc<WorkerCache>,
     pub(crate) current: Rc<Current>,
     pub(crate) permit: Box<Permit>,
     /// Fit to be sent, for the whole document.
@@ -61,7 +65,7 @@ pub(crate) enum FetchedResponse {
     /// A response for this request alone, of which a part may have been read.
     Alone(Box<Permit>, response::Parts, Begun),
     /// No response worth passing on; holds the answer for the client.
-    Failed(Box<Response<crate::connection::Body>>),
+    Failed(Box<Response<Body>>),
     /// Nothing of use: the request is to go by itself, with the permit that it has.
     GoAlone(Box<Permit>),
 }
@@ -69,32 +73,36 @@ pub(crate) enum FetchedResponse {
 impl Job {
     /// The exchange. Dropped, its request counts as abandoned and its flight as not sent.
     pub(crate) async fn run(mut self) -> FetchedResponse {
-        self.worker.metrics.cache.fetches.increment();
-        let sent_at = self.worker.shared.clock.now();
+        self.responses.metrics.cache.fetches.increment();
+        let sent_at = self.responses.now();
         let upstreams = &self.current.upstreams[self.classified.service];
         let mut head = self.head.clone();
         if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
             head.headers.insert(name, value);
         }
         head.extensions.clear();
-        self.worker.sign(&self.current, &self.classified, &mut head.headers);
+        self.current.sign(&self.responses.pipeline, &self.classified, &mut head.headers);
         let request = Request::from_parts(head, UploadBody::none());
         // A stored response that may stand in is at hand now.
         let waits = self.stand_in().is_none();
         let options = SendOptions { client: Some(self.subscriber), waits, ..SendOptions::default() };
         let sent = upstreams.send_with(options, request).await;
-        count_sends(&self.worker.metrics, upstreams);
+        count_sends(&self.responses.metrics, upstreams);
         let response = match sent {
             Ok(response) => response,
             Err(error) => return self.fail(&error),
         };
         // What may come from the cache is no gRPC call: its trailers say nothing of a quota.
-        let _ = self.worker.hear_upstream(&self.current, self.classified.service, &response);
+        let _ = self.current.hear_upstream(&self.responses.pipeline, self.classified.service, &response);
         let is_delimited = is_delimited(&response);
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let Self { worker, permit, head, leader, .. } = self;
+            let Self { responses, permit, head, leader, .. } = self;
             drop(leader);
-            return FetchedResponse::Failed(Box::new(answer_unasked_switch(&worker, permit, &head.method)));
+            return FetchedResponse::Failed(Box::new(answer_unasked_switch(
+                &responses,
+                permit,
+                &head.method,
+            )));
         }
         let (mut head, body) = response.into_parts();
         if let Err(error) = prepare_response(&mut head) {
@@ -105,7 +113,7 @@ impl Job {
                     FetchedResponse::Stored(stored, CacheStatus::IfError)
                 }
                 None => FetchedResponse::Failed(Box::new(answer_unfit(
-                    &self.worker,
+                    &self.responses,
                     self.permit,
                     error,
                     &self.head.method,
@@ -113,8 +121,8 @@ impl Job {
             };
         }
         head.version = Version::HTTP_11;
-        self.permit.origin_reported(load_report::take(&mut head.headers, &self.worker.metrics.upstream));
-        let received = Received { at: self.worker.shared.clock.now(), unix_s: unix_seconds_now() };
+        self.permit.origin_reported(load_report::take(&mut head.headers, &self.responses.metrics.upstream));
+        let received = Received { at: self.responses.now(), unix_s: unix_seconds_now() };
         self.receive(head, body, (sent_at, received, is_delimited)).await
     }
 
@@ -135,7 +143,7 @@ impl Job {
             return FetchedResponse::Stored(stored, CacheStatus::IfError);
         }
         let exchange = self.exchange(&head, sent_at, received, is_delimited);
-        let (lifetime, is_http) = match judge(&exchange, &self.worker.shared.hasher) {
+        let (lifetime, is_http) = match judge(&exchange, &self.responses.shared.hasher) {
             Judgement::Store(lifetime) => (lifetime, true),
             Judgement::Grace(_) if self.miss.keeps_copy() => {
                 (Lifetime { may_have_grace: true, ..Lifetime::default() }, false)
@@ -158,7 +166,7 @@ impl Job {
                 self.alone(head, begun)
             }
             Collected::Failed(error) => {
-                self.worker.metrics.cache.not_stored.increment(refusal_of(NotStored::Incomplete));
+                self.responses.metrics.cache.not_stored.increment(refusal_of(NotStored::Incomplete));
                 self.fail(&error)
             }
         }
@@ -195,7 +203,7 @@ impl Job {
             let new = stale.freshened(&head.headers)?;
             // The body came whole the first time.
             let exchange = self.exchange(&new, sent_at, received, true);
-            let stored = judge_validated(&exchange, &self.worker.shared.hasher).and_then(|lifetime| {
+            let stored = judge_validated(&exchange, &self.responses.shared.hasher).and_then(|lifetime| {
                 let stored = self.make(&new, stale.body().clone(), received, lifetime, true)?;
                 Ok((stored, lifetime.is_fresh_on_arrival()))
             });
@@ -265,25 +273,25 @@ impl Job {
             lifetime,
             is_http,
         };
-        let reserved = self.worker.cache.reserve(parts.bytes()).ok_or(NotStored::NoRoom)?;
-        let stored = Stored::new(parts, &self.worker.shared.hasher, reserved);
+        let reserved = self.cache.reserve(parts.bytes()).ok_or(NotStored::NoRoom)?;
+        let stored = Stored::new(parts, &self.responses.shared.hasher, reserved);
         stored.map(Arc::new).ok_or(NotStored::Vary)
     }
 
     /// Makes it known to all workers, unless it was purged meanwhile.
     fn keep(&mut self, stored: &Arc<Stored>, landed: Landed) {
         // A host that was closed meanwhile keeps nothing.
-        let is_in_use = self.worker.cache.is_in_use(self.classified.host_key);
+        let is_in_use = self.cache.is_in_use(self.classified.host_key);
         let is_kept = match self.leader.take() {
             Some(leader) if is_in_use => leader.land(Some(stored), landed),
             Some(leader) => leader.land(None, landed),
             None => {
-                let directory = &self.worker.shared.cache.directory;
+                let directory = &self.responses.shared.cache.directory;
                 is_in_use && directory.publish(self.miss.hash, self.purge_mark, stored)
             }
         };
-        if is_kept && is_in_use && self.worker.cache.insert(self.miss.hash, stored.clone()) {
-            self.worker.metrics.cache.stored.increment();
+        if is_kept && is_in_use && self.cache.insert(self.miss.hash, stored.clone()) {
+            self.responses.metrics.cache.stored.increment();
         } else {
             stored.invalidate();
             if is_in_use {
@@ -302,18 +310,24 @@ impl Job {
     fn fail(mut self, error: &UpstreamError) -> FetchedResponse {
         self.land(None, Landed::Failed);
         if let Some(stored) = self.stand_in() {
-            count_failure(&self.worker.shared, &self.worker.metrics, error);
-            self.worker.metrics.measurement.unmeasured.increment(Unmeasured::Error);
+            count_failure(&self.responses.shared, &self.responses.metrics, error);
+            self.responses.metrics.measurement.unmeasured.increment(Unmeasured::Error);
             self.permit.failed(FailureSource::Origin);
             return FetchedResponse::Stored(stored, CacheStatus::IfError);
         }
-        let Self { worker, permit, head, classified, .. } = self;
-        FetchedResponse::Failed(Box::new(answer_failure(&worker, permit, error, &head.method, &classified)))
+        let Self { responses, permit, head, classified, .. } = self;
+        FetchedResponse::Failed(Box::new(answer_failure(
+            &responses,
+            permit,
+            error,
+            &head.method,
+            &classified,
+        )))
     }
 
     /// The stored response that may stand in for a failure.
     fn stand_in(&self) -> Option<Arc<Stored>> {
-        let now = self.worker.shared.clock.now();
+        let now = self.responses.now();
         self.stale.clone().filter(|stale| stale.may_serve_error(now))
     }
 
@@ -340,12 +354,12 @@ impl Job {
     }
 
     fn count_not_stored(&self, why: NotStored) {
-        self.worker.metrics.cache.not_stored.increment(refusal_of(why));
+        self.responses.metrics.cache.not_stored.increment(refusal_of(why));
     }
 
     /// Remembers here, and has those remember who wait.
     fn mark(&self, mark: Mark) -> Landed {
-        self.worker.cache.put_mark(self.worker.shared.clock.now(), self.miss.mark_key(), mark);
+        self.cache.put_mark(self.responses.now(), self.miss.mark_key(), mark);
         Landed::Alone(Some(mark))
     }
 

@@ -13,7 +13,8 @@
 use super::lookup::Miss;
 use super::passage::{Passed, Traveller};
 use crate::bad_request::answer_unfit;
-use crate::connection::{Body, Client};
+use crate::body::Body;
+use crate::client::Client;
 use crate::pipeline::{Admission, Instead, Permit};
 use crate::refusal::Refusal;
 use crate::upstream_error::plain;
@@ -50,7 +51,7 @@ impl Traveller<'_> {
     /// The copy that answers the request in a crowd, whether there is room at the origin or not. None where
     /// one fetch for all is allowed anyway: that is as good for the others, and newer.
     pub(crate) fn answer_in_crowd(&mut self, client: &Rc<Client>, miss: &Miss) -> Option<Response<Body>> {
-        if miss.grace.is_zero() || !self.worker.cache.is_crowded(self.classified.host_key) {
+        if miss.grace.is_zero() || !self.cache.is_crowded(self.classified.host_key) {
             return None;
         }
         let now = self.received;
@@ -72,10 +73,10 @@ impl Traveller<'_> {
     /// Asks the pipeline, with what there is instead of a refusal.
     pub(crate) async fn admit(&mut self, miss: &Miss) -> AtPipeline {
         // It may have waited for a flight.
-        let now = self.worker.shared.clock.now();
+        let now = self.responses.now();
         let copy = self.copy(miss, now);
         let (key, full, asked) = (self.key, self.client.full, self.heard(now));
-        let pipeline = &self.worker.pipeline;
+        let pipeline = &self.responses.pipeline;
         let instead = if copy.is_some() { Instead::Copy } else { Instead::Nothing };
         match pipeline.admit_or(now, key, &asked, full, instead) {
             Admission::Admitted(permit) => AtPipeline::Admitted(permit),
@@ -86,7 +87,7 @@ impl Traveller<'_> {
             Admission::Refused(refusal) => AtPipeline::Refused(refusal),
             Admission::Copy(permit) => match copy {
                 Some(stored) => {
-                    self.worker.cache.count_spared();
+                    self.cache.count_spared();
                     AtPipeline::Answered(self.asker().answer(&stored, CacheStatus::Grace, Some(permit)))
                 }
                 None => unreachable!("a place for a copy is given where there is one"),
@@ -100,7 +101,7 @@ impl Traveller<'_> {
         if miss.grace.is_zero() {
             return None;
         }
-        let known = self.worker.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+        let known = self.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
         known.filter(|stored| miss.may_use(stored, now)).or_else(|| self.copy_of_others(miss, now))
     }
 
@@ -108,7 +109,7 @@ impl Traveller<'_> {
     fn copy_of_others(&self, miss: &Miss, now: Instant) -> Option<Arc<Stored>> {
         match self.join(miss, now, false) {
             Joined::Absent(Some(stored)) | Joined::Stored(stored) if miss.may_use(&stored, now) => {
-                self.worker.cache.insert(miss.hash, stored.clone());
+                self.cache.insert(miss.hash, stored.clone());
                 Some(stored)
             }
             _ => None,
@@ -118,11 +119,11 @@ impl Traveller<'_> {
     /// Returns whether the response to this request, which goes to the origin, is to be kept for others who
     /// would be refused.
     pub(crate) fn renews_copy(&self, miss: &Miss) -> bool {
-        if !miss.keeps_copy() || !self.worker.cache.is_in_use(self.classified.host_key) {
+        if !miss.keeps_copy() || !self.cache.is_in_use(self.classified.host_key) {
             return false;
         }
-        let now = self.worker.shared.clock.now();
-        let known = self.worker.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+        let now = self.responses.now();
+        let known = self.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
         known.is_none_or(|stored| stored.since_received(now) >= miss.grace / RENEWED_AFTER_PARTS)
     }
 
@@ -132,7 +133,7 @@ impl Traveller<'_> {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                return answer_unfit(&self.worker.metrics, error, &self.head.method);
+                return answer_unfit(&self.responses.metrics, error, &self.head.method);
             }
         };
         match self.deliver(job.run().await) {

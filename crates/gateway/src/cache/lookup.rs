@@ -2,7 +2,7 @@
 
 use super::worker::WorkerCache;
 use crate::classify::Classified;
-use crate::context::{Current, WorkerContext};
+use crate::current::Current;
 use flashweir_cache::{FlightGroup, Key, Mark, RequestPart, State, Stored, unknown_fields};
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO};
@@ -111,20 +111,20 @@ impl Question<'_> {
 /// Looks a request up. Without an allocation where this worker has a fresh answer, or the cache is not in use
 /// for the host.
 pub(crate) fn look_up(
-    worker: &WorkerContext,
+    cache: &WorkerCache,
     current: &Current,
     classified: &Classified,
     hop: &Hop,
     (head, has_body): (&request::Parts, bool),
     now: Instant,
 ) -> Lookup {
-    if !worker.cache.is_in_use(classified.host_key) {
+    if !cache.is_in_use(classified.host_key) {
         return Lookup::Bypass;
     }
-    let Some(question) = question(worker, current, classified, hop, head, has_body) else {
+    let Some(question) = question(cache, current, classified, hop, head, has_body) else {
         return Lookup::Bypass;
     };
-    let found = worker.cache.find(question.hash, &question.key, question.service, &head.headers);
+    let found = cache.find(question.hash, &question.key, question.service, &head.headers);
     match found.map(|stored| (stored.state(now), stored)) {
         Some((State::Fresh, stored)) => Lookup::Fresh(stored),
         Some((State::WhileRevalidate, stored)) => Lookup::Stale(stored, question.keep()),
@@ -135,19 +135,19 @@ pub(crate) fn look_up(
 /// The lookup of a request whose host does not use the cache at present; none where the cache could not help
 /// it.
 pub(crate) fn could_share(
-    worker: &WorkerContext,
+    cache: &WorkerCache,
     current: &Current,
     classified: &Classified,
     hop: &Hop,
     head: &request::Parts,
     has_body: bool,
 ) -> Option<Box<Miss>> {
-    let question = question(worker, current, classified, hop, head, has_body)?;
+    let question = question(cache, current, classified, hop, head, has_body)?;
     (question.part.may_wait() && !question.part.only_if_cached).then(|| question.keep())
 }
 
 fn question<'a>(
-    worker: &'a WorkerContext,
+    cache: &'a WorkerCache,
     current: &'a Current,
     classified: &Classified,
     hop: &Hop,
@@ -165,8 +165,8 @@ fn question<'a>(
         part,
         fields: &head.headers,
         harmless,
-        hasher: &worker.shared.hasher,
-        hash: key.hash(&worker.shared.hasher),
+        hasher: cache.hasher(),
+        hash: key.hash(cache.hasher()),
         key,
         service: current.service_numbers[classified.service],
         grace: config.services[classified.service].classes[usize::from(classified.class)].grace,
@@ -214,33 +214,30 @@ pub(crate) struct Invalidation {
 impl Invalidation {
     /// Of a request; none for safe methods, and where nothing is stored.
     pub(crate) fn of(
-        worker: &WorkerContext,
+        cache: &WorkerCache,
         classified: &Classified,
         hop: &Hop,
         head: &request::Parts,
     ) -> Option<Self> {
-        if head.method.is_safe() || !worker.cache.is_in_use(classified.host_key) {
+        if head.method.is_safe() || !cache.is_in_use(classified.host_key) {
             return None;
         }
         let host = host_of(head);
         let is_https = scheme(hop, &head.headers, host)?;
         let target = head.uri.path_and_query()?.as_str().as_bytes();
-        let hash = Key { is_https, host, target }.hash(&worker.shared.hasher);
+        let hash = Key { is_https, host, target }.hash(cache.hasher());
         Some(Self { hash, is_https, host: host.into(), target: target.into() })
     }
 
     /// The origin answered without error, with these fields. Ends what is stored for the target, and for what
     /// `Location` and `Content-Location` name of the same origin.
-    pub(crate) fn apply(&self, worker: &WorkerContext, answer: &HeaderMap) {
+    pub(crate) fn apply(&self, cache: &WorkerCache, answer: &HeaderMap) {
         let own = Key { is_https: self.is_https, host: &self.host, target: &self.target };
-        let directory = &worker.shared.cache.directory;
-        let mut responses = directory.invalidate(self.hash, &own);
-        for target in [LOCATION, CONTENT_LOCATION].iter().filter_map(|name| self.target_of(answer.get(name)?))
-        {
-            let key = Key { target, ..own };
-            responses += directory.invalidate(key.hash(&worker.shared.hasher), &key);
-        }
-        worker.metrics.cache.invalidated.add(responses as u64);
+        let places = [LOCATION, CONTENT_LOCATION];
+        let others = places.iter().filter_map(|name| self.target_of(answer.get(name)?));
+        let others = others.map(|target| Key { target, ..own });
+        let others = others.map(|key| (key.hash(cache.hasher()), key));
+        cache.invalidate([(self.hash, own)].into_iter().chain(others));
     }
 
     /// The path and query that a place names, if it is one of the same scheme and host: another origin's

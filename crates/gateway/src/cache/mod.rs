@@ -23,6 +23,7 @@
 
 mod answer;
 mod collect;
+mod copy_body;
 mod fetch;
 mod flight;
 mod grace;
@@ -35,7 +36,7 @@ mod shared;
 mod shortage;
 mod worker;
 
-pub(crate) use answer::CopyBody;
+pub(crate) use copy_body::CopyBody;
 pub(crate) use grace::AtPipeline;
 pub(crate) use lookup::{Invalidation, Lookup, Miss, look_up};
 pub(crate) use opening::CacheOpening;

@@ -6,22 +6,25 @@ use super::collect::Begun;
 use super::fetch::{FetchedResponse, Job};
 use super::flight::{Flight, Interest, Landed, Leader};
 use super::lookup::Miss;
+use super::worker::WorkerCache;
 use crate::bad_request::answer_unfit;
+use crate::body::Body;
 use crate::classify::{Classified, NO_STORE};
-use crate::connection::{Body, Client};
-use crate::context::{Current, WorkerContext};
+use crate::client::Client;
+use crate::current::Current;
 use crate::feedback::Sender;
 use crate::finish::Source;
 use crate::forward::{Onward, pass_on};
 use crate::pipeline::{Admission, CopyPermit, Decided, Instead, Permit};
 use crate::refusal::Refusal;
+use crate::responses::Responses;
 use bytes::Bytes;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_cache::{CacheStatus, Joined, Lead, Mark, State, Stored};
 use flashweir_core::{Duration, Instant};
 use flashweir_http::fields::{FieldsError, Hop, prepare_request};
 use flashweir_http::serve::StreamCut;
-use flashweir_telemetry::{Bound, StatusClass};
+use flashweir_telemetry::{Bound, StatusClass, WorkerMetrics};
 use http::header::{CONTENT_LENGTH, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderName, HeaderValue, Response, StatusCode, Version, request};
 use std::rc::Rc;
@@ -41,7 +44,8 @@ const RETRIES_MAX: u32 = 50;
 
 /// A request on its way past the cache.
 pub(crate) struct Traveller<'a> {
-    pub(crate) worker: &'a Rc<WorkerContext>,
+    pub(crate) responses: &'a Rc<Responses>,
+    pub(crate) cache: &'a Rc<WorkerCache>,
     pub(crate) current: &'a Rc<Current>,
     pub(crate) client: &'a Client,
     pub(crate) hop: Hop,
@@ -83,8 +87,8 @@ enum Led {
 /// Takes part in flights until there is an answer, or none to be had this way.
 pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) -> Passed {
     for _ in 0..FLIGHTS_TRIED {
-        let cache = &traveller.worker.cache;
-        let now = traveller.worker.shared.clock.now();
+        let cache = traveller.cache;
+        let now = traveller.responses.now();
         let mark = miss.mark(cache, now);
         if mark == Some(Mark::Alone) || !cache.is_in_use(traveller.classified.host_key) {
             break;
@@ -103,7 +107,7 @@ pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) 
             Joined::Leads(lead, flight, stale) => return traveller.lead(miss, lead, flight, stale).await,
             Joined::Absent(_) => break,
             Joined::Full => {
-                traveller.worker.metrics.bound_hits.increment(Bound::CacheFlights);
+                traveller.responses.metrics.bound_hits.increment(Bound::CacheFlights);
                 break;
             }
         }
@@ -121,7 +125,8 @@ impl Traveller<'_> {
         let sender = std::mem::replace(&mut self.sender, Sender::NotAsked);
         let mut classified = *self.classified;
         if !matches!(sender, Sender::NotAsked) {
-            self.is_beyond_sender_share = self.worker.pipeline.hear(now, self.key, classified.class, sender);
+            self.is_beyond_sender_share =
+                self.responses.pipeline.hear(now, self.key, classified.class, sender);
         }
         classified.is_beyond_sender_share = self.is_beyond_sender_share;
         classified
@@ -130,7 +135,9 @@ impl Traveller<'_> {
     /// The properties that an answer depends on.
     pub(crate) fn asker(&mut self) -> Asker<'_> {
         Asker {
-            worker: self.worker,
+            responses: self.responses,
+            cache: self.cache,
+            current: self.current,
             client: self.client,
             fields: &self.head.headers,
             is_head: self.head.method == http::Method::HEAD,
@@ -143,7 +150,7 @@ impl Traveller<'_> {
     /// Asks the pipeline about a request that nothing but the origin can answer.
     pub(crate) async fn admit_alone(&mut self, now: Instant) -> Result<Box<Permit>, Refusal> {
         let asked = self.heard(now);
-        match self.worker.pipeline.admit(now, self.key, &asked, self.client.full) {
+        match self.responses.pipeline.admit(now, self.key, &asked, self.client.full) {
             Admission::Admitted(permit) => Ok(permit),
             Admission::Waits(wait) => wait.await,
             Admission::Refused(refusal) => Err(refusal),
@@ -155,18 +162,18 @@ impl Traveller<'_> {
 
     /// Takes a place in the gateway for an answer from the store.
     pub(crate) fn admit_copy(&self, now: Instant) -> Option<CopyPermit> {
-        self.worker.pipeline.admit_copy(now, self.key, self.classified, self.client.full)
+        self.responses.pipeline.admit_copy(now, self.key, self.classified, self.client.full)
     }
 
     pub(super) fn join(&self, miss: &Miss, now: Instant, may_lead: bool) -> Joined<Flight> {
         let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
         let group = miss.group(self.classified.class);
-        self.worker.shared.cache.directory.join(now, asked, group, may_lead, Flight::new)
+        self.responses.shared.cache.directory.join(now, asked, group, may_lead, Flight::new)
     }
 
     /// Another worker's response is this one's, too.
     fn adopt(&mut self, miss: &Miss, stored: &Arc<Stored>, now: Instant) -> Passed {
-        self.worker.cache.insert(miss.hash, stored.clone());
+        self.cache.insert(miss.hash, stored.clone());
         let how = match stored.state(now) {
             State::Fresh => CacheStatus::Hit,
             State::WhileRevalidate | State::Stale => CacheStatus::WhileRevalidate,
@@ -184,35 +191,35 @@ impl Traveller<'_> {
 
     /// Waits for a flight; none where the request is to look again.
     async fn wait(&mut self, miss: &Miss, flight: Arc<Flight>) -> Option<Passed> {
-        let worker = self.worker;
-        let Some(_place) = worker.shared.cache.wait() else {
-            worker.metrics.bound_hits.increment(Bound::CacheWaiters);
+        let responses = self.responses;
+        let Some(_place) = responses.shared.cache.wait() else {
+            responses.metrics.bound_hits.increment(Bound::CacheWaiters);
             return Some(Passed::Alone);
         };
         let landed = {
-            let waiting = Waiting::begin(worker);
+            let waiting = Waiting::begin(&responses.metrics);
             let interest = Interest::new(flight);
             let landed = tokio::time::timeout(WAITS_AT_MOST, interest.landing()).await;
             waiting.end();
             landed
         };
-        let now = worker.shared.clock.now();
+        let now = responses.now();
         match landed {
             Ok(Landed::Stored(stored)) if stored.selects(&miss.key(), miss.service, &self.head.headers) => {
                 if !stored.is_invalid() {
-                    worker.cache.insert(miss.hash, stored.clone());
+                    self.cache.insert(miss.hash, stored.clone());
                 }
                 Some(self.answer_copy(&stored, CacheStatus::Collapsed, now))
             }
             // A variant for others, or a flight that was not sent: look again.
             Ok(Landed::Stored(_) | Landed::NotSent) => None,
             Ok(Landed::Alone(mark)) => {
-                mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.mark_key(), mark));
+                mark.into_iter().for_each(|mark| self.cache.put_mark(now, miss.mark_key(), mark));
                 let looks_again = mark == Some(Mark::AloneWithCookie) && !miss.part.has_cookie;
                 (!looks_again).then_some(Passed::Alone)
             }
             Ok(Landed::Failed) => {
-                let stored = worker.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+                let stored = self.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
                 Some(match stored.filter(|stored| stored.may_serve_error(now)) {
                     Some(stored) => self.answer_copy(&stored, CacheStatus::IfError, now),
                     None => Passed::Alone,
@@ -230,13 +237,13 @@ impl Traveller<'_> {
         flight: Arc<Flight>,
         stale: Option<Arc<Stored>>,
     ) -> Passed {
-        let worker = self.worker;
+        let responses = self.responses;
         // What it may not renew it says nothing about: neither whether that is still right, nor that it is
         // not.
         let stale = stale.filter(|stale| miss.may_renew(stale, self.current, &self.head.headers));
-        let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
+        let leader = Leader::new(responses.shared.clone(), lead, flight.clone());
         let interest = Interest::new(flight.clone());
-        let now = worker.shared.clock.now();
+        let now = responses.now();
         let stand_in =
             stale.as_ref().and_then(|stale| match (stale.may_serve_error(now), miss.may_use(stale, now)) {
                 (true, _) => Some((stale.clone(), CacheStatus::IfError)),
@@ -249,7 +256,7 @@ impl Traveller<'_> {
             Led::Copy(permit) => {
                 return match stand_in {
                     Some((stored, how)) => {
-                        worker.cache.count_spared();
+                        self.cache.count_spared();
                         Passed::Answer(self.asker().answer(&stored, how, Some(permit)))
                     }
                     None => Passed::Alone,
@@ -261,13 +268,13 @@ impl Traveller<'_> {
 
     /// Asks the pipeline for a fetch, more than once where others wait for it.
     async fn admit_lead(&mut self, flight: &Flight, has_copy: bool) -> Led {
-        let worker = self.worker;
+        let responses = self.responses;
         let (key, full) = (self.key, self.client.full);
-        let now = worker.shared.clock.now();
+        let now = responses.now();
         // Its own deadline must not end a fetch for all.
         let asked = Classified { deadline: None, ..self.heard(now) };
         if has_copy {
-            return match worker.pipeline.admit_or(now, key, &asked, full, Instead::Copy) {
+            return match responses.pipeline.admit_or(now, key, &asked, full, Instead::Copy) {
                 Admission::Copy(permit) => Led::Copy(permit),
                 Admission::Admitted(permit) => Led::Admitted(permit),
                 Admission::Refused(refusal) => Led::Refused(refusal),
@@ -278,7 +285,7 @@ impl Traveller<'_> {
                 Admission::Deferred(_) => unreachable!("no flight was said to answer it"),
             };
         }
-        let mut asked = worker.pipeline.admit_or(now, key, &asked, full, Instead::Flight);
+        let mut asked = responses.pipeline.admit_or(now, key, &asked, full, Instead::Flight);
         let mut retries = 0;
         loop {
             let deferred = match asked.decided().await {
@@ -286,14 +293,14 @@ impl Traveller<'_> {
                 Decided::Refused(refusal) => return Led::Refused(refusal),
                 Decided::Deferred(deferred) => deferred,
             };
-            if retries < RETRIES_MAX && flight.is_shared() && !worker.shared.is_draining() {
+            if retries < RETRIES_MAX && flight.is_shared() && !responses.shared.is_draining() {
                 retries += 1;
                 tokio::time::sleep(RETRIED_AFTER).await;
-                worker.metrics.cache.fetch_retries.increment();
-                asked = deferred.ask_again(worker.shared.clock.now(), full);
+                responses.metrics.cache.fetch_retries.increment();
+                asked = deferred.ask_again(responses.now(), full);
                 continue;
             }
-            return match deferred.alone(worker.shared.clock.now(), full).await {
+            return match deferred.alone(responses.now(), full).await {
                 Ok(permit) => Led::Admitted(permit),
                 Err(refusal) => Led::Refused(refusal),
             };
@@ -309,13 +316,12 @@ impl Traveller<'_> {
         (leader, flight, interest): (Leader, Arc<Flight>, Interest),
         stale: Option<Arc<Stored>>,
     ) -> Passed {
-        let worker = self.worker;
         flight.begin();
         let job = match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                return Passed::Answer(answer_unfit(&worker.metrics, error, &self.head.method));
+                return Passed::Answer(answer_unfit(&self.responses.metrics, error, &self.head.method));
             }
         };
         let (reply, answer) = oneshot::channel();
@@ -343,7 +349,7 @@ impl Traveller<'_> {
         stale: Option<Arc<Stored>>,
         leader: Option<Leader>,
     ) -> Result<Job, (Box<Permit>, FieldsError)> {
-        let worker = self.worker;
+        let responses = self.responses;
         let mut head = self.head.clone();
         if !self.is_prepared
             && let Err(error) = prepare_request(&mut head, &self.hop)
@@ -354,7 +360,8 @@ impl Traveller<'_> {
         head.headers.remove(IF_MODIFIED_SINCE);
         let is_conditional = stale.as_ref().is_some_and(|stale| stale.ask_whether_changed(&mut head.headers));
         Ok(Job {
-            worker: worker.clone(),
+            responses: responses.clone(),
+            cache: self.cache.clone(),
             current: self.current.clone(),
             permit,
             head,
@@ -365,7 +372,7 @@ impl Traveller<'_> {
             stale,
             is_conditional,
             leader,
-            purge_mark: worker.shared.cache.directory.mark(miss.hash),
+            purge_mark: responses.shared.cache.directory.mark(miss.hash),
         })
     }
 
@@ -382,37 +389,38 @@ impl Traveller<'_> {
                 let Begun { first, rest } = begun;
                 let onward = Onward {
                     client: self.client,
+                    current: self.current,
                     version: self.version,
                     classified: self.classified,
                     stream: self.stream.take(),
                     // What may come from the cache is no gRPC call.
                     quota: None,
                 };
-                pass_on(self.worker, permit, head, Source::Begun { first, rest }, onward)
+                pass_on(self.responses, permit, head, Source::Begun { first, rest }, onward)
             }
         };
-        self.worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
+        self.responses.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
         Passed::Answer(response)
     }
 }
 
 /// A request while it waits: its client may leave.
 pub(super) struct Waiting<'a> {
-    worker: &'a WorkerContext,
+    metrics: &'a WorkerMetrics,
     has_left: bool,
 }
 
 impl<'a> Waiting<'a> {
-    fn begin(worker: &'a WorkerContext) -> Self {
-        let mut waiting = Self::begin_at_pipeline(worker);
+    fn begin(metrics: &'a WorkerMetrics) -> Self {
+        let mut waiting = Self::begin_at_pipeline(metrics);
         waiting.has_left = true;
         waiting
     }
 
     /// The same for a request that the pipeline knows: that notices when its client leaves.
-    pub(super) fn begin_at_pipeline(worker: &'a WorkerContext) -> Self {
-        worker.metrics.cache.wait_begun.increment();
-        Self { worker, has_left: false }
+    pub(super) fn begin_at_pipeline(metrics: &'a WorkerMetrics) -> Self {
+        metrics.cache.wait_begun.increment();
+        Self { metrics, has_left: false }
     }
 
     fn end(mut self) {
@@ -422,9 +430,9 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.worker.metrics.cache.wait_ended.increment();
+        self.metrics.cache.wait_ended.increment();
         if self.has_left {
-            self.worker.metrics.requests.left.increment();
+            self.metrics.requests.left.increment();
         }
     }
 }

@@ -5,9 +5,10 @@ use super::flight::{Flight, Interest, Leader};
 use super::lookup::Miss;
 use super::passage::Traveller;
 use crate::classify::Classified;
-use crate::connection::Client;
+use crate::client::Client;
 use crate::feedback::Sender;
 use crate::pipeline::Decided;
+use crate::responses::Responses;
 use flashweir_cache::{Joined, Stored};
 use flashweir_core::Duration;
 use http::StatusCode;
@@ -28,20 +29,22 @@ impl Traveller<'_> {
         stored: &Stored,
         not_within: Duration,
     ) {
-        let now = self.worker.shared.clock.now();
+        let now = self.responses.now();
         let not_within = not_within.min(REFRESH_EVERY);
         let may_renew = miss.part.may_lead && miss.may_renew(stored, self.current, &self.head.headers);
-        if !may_renew || !self.worker.cache.is_refresh_due(now, miss.hash, not_within) {
+        if !may_renew || !self.cache.is_refresh_due(now, miss.hash, not_within) {
             return;
         }
-        let (worker, current, client) = (self.worker.clone(), self.current.clone(), client.clone());
+        let (responses, cache) = (self.responses.clone(), self.cache.clone());
+        let (current, client) = (self.current.clone(), client.clone());
         // No caller waits for it, and no node in front is charged with it.
         let (head, classified) = (self.head.clone(), Classified { deadline: None, ..*self.classified });
         let (hop, is_prepared, key) = (self.hop, self.is_prepared, self.key);
         let (subscriber, received, version) = (self.subscriber, self.received, self.version);
         spawn_local(async move {
             let traveller = Traveller {
-                worker: &worker,
+                responses: &responses,
+                cache: &cache,
                 current: &current,
                 client: &client,
                 hop,
@@ -61,17 +64,17 @@ impl Traveller<'_> {
     }
 
     async fn fetch_again(&self, miss: &Miss) {
-        let worker = self.worker;
-        let now = worker.shared.clock.now();
+        let Responses { shared, metrics, pipeline, .. } = &**self.responses;
+        let now = shared.clock.now();
         let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
         let group = miss.group(self.classified.class);
-        let joined = worker.shared.cache.directory.join(now, asked, group, true, Flight::new);
+        let joined = shared.cache.directory.join(now, asked, group, true, Flight::new);
         let Joined::Leads(lead, flight, stale) = joined else { return };
         let stale = stale.filter(|stale| miss.may_renew(stale, self.current, &self.head.headers));
-        let leader = Leader::new(worker.shared.clone(), lead, flight.clone());
+        let leader = Leader::new(shared.clone(), lead, flight.clone());
         let _interest = Interest::new(flight);
-        worker.metrics.cache.refreshes.increment();
-        let asked = worker.pipeline.admit_refresh(now, self.key, self.classified);
+        metrics.cache.refreshes.increment();
+        let asked = pipeline.admit_refresh(now, self.key, self.classified);
         let Decided::Admitted(permit) = asked.decided().await else { return };
         match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => {

@@ -54,14 +54,14 @@ impl Traveller<'_> {
     /// Returns whether the request may take part in a flight although the cache is closed; the rest is asked
     /// only where it matters.
     pub(crate) fn may_share(&self, has_body: bool) -> bool {
-        !has_body && self.head.method == Method::GET && self.worker.cache.opens_in_crowds()
+        !has_body && self.head.method == Method::GET && self.cache.opens_in_crowds()
     }
 
     /// Asks the pipeline; where there is no room at once, asks for an answer that others wait for, too.
     pub(crate) async fn admit_or_share(&mut self) -> Passed {
         let now = self.received;
         let (key, full, asked) = (self.key, self.client.full, self.heard(now));
-        let pending = match self.worker.pipeline.admit_or(now, key, &asked, full, Instead::Flight) {
+        let pending = match self.responses.pipeline.admit_or(now, key, &asked, full, Instead::Flight) {
             Admission::Admitted(permit) => return Passed::Admitted(permit),
             Admission::Refused(refusal) => return Passed::Refused(refusal),
             Admission::Copy(_) => unreachable!("a place for a copy is given where there is one"),
@@ -73,21 +73,21 @@ impl Traveller<'_> {
     }
 
     async fn share(&mut self, mut pending: Pending) -> Passed {
-        let worker = self.worker;
-        let now = worker.shared.clock.now();
-        let miss = could_share(worker, self.current, self.classified, &self.hop, self.head, false);
+        let responses = self.responses;
+        let now = responses.now();
+        let miss = could_share(self.cache, self.current, self.classified, &self.hop, self.head, false);
         let Some(miss) = miss else { return pending.alone(now, self.client.full).await };
-        let Some(_place) = worker.shared.cache.wait() else {
-            worker.metrics.bound_hits.increment(Bound::CacheWaiters);
+        let Some(_place) = responses.shared.cache.wait() else {
+            responses.metrics.bound_hits.increment(Bound::CacheWaiters);
             return pending.alone(now, self.client.full).await;
         };
         // Of no use to a caller whose time is over, either.
         let put_off_until =
             self.classified.deadline.unwrap_or(now + PUT_OFF_AT_MOST).min(now + PUT_OFF_AT_MOST);
-        let put_off_until = worker.shared.clock.timer_at(put_off_until);
+        let put_off_until = responses.shared.clock.timer_at(put_off_until);
         for _ in 0..FLIGHTS_TRIED {
-            let now = worker.shared.clock.now();
-            let mark = miss.mark(&worker.cache, now);
+            let now = responses.now();
+            let mark = miss.mark(self.cache, now);
             if mark == Some(Mark::Alone) {
                 break;
             }
@@ -100,7 +100,7 @@ impl Traveller<'_> {
                 }
                 Joined::Absent(_) => break,
                 Joined::Full => {
-                    worker.metrics.bound_hits.increment(Bound::CacheFlights);
+                    responses.metrics.bound_hits.increment(Bound::CacheFlights);
                     break;
                 }
                 Joined::Waits(flight) => (flight, None),
@@ -108,13 +108,13 @@ impl Traveller<'_> {
             };
             // In this order, and ended in the other: a flight that has a candidate has an interest.
             let interest = Interest::new(flight.clone());
-            let shared = worker.shared.clone();
+            let shared = responses.shared.clone();
             let candidate = match (&pending, lead) {
                 (_, Some(lead)) => Some(Candidate::first(shared, lead, flight.clone())),
                 (Pending::Queued(_), None) if may_lead => Some(Candidate::join(shared, flight.clone())),
                 (_, None) => None,
             };
-            let waiting = Waiting::begin_at_pipeline(worker);
+            let waiting = Waiting::begin_at_pipeline(&responses.metrics);
             let landed = match &mut pending {
                 Pending::Queued(wait) => tokio::select! {
                     biased;
@@ -133,7 +133,7 @@ impl Traveller<'_> {
                 // A variant for others, or a flight that was not sent: look again.
                 Ok(Landed::Stored(_) | Landed::NotSent) => {}
                 Ok(Landed::Alone(mark)) => {
-                    mark.into_iter().for_each(|mark| worker.cache.put_mark(now, miss.mark_key(), mark));
+                    mark.into_iter().for_each(|mark| self.cache.put_mark(now, miss.mark_key(), mark));
                     break;
                 }
                 Ok(Landed::Failed) => break,
@@ -153,7 +153,7 @@ impl Traveller<'_> {
             }
             drop(candidate);
         }
-        pending.alone(worker.shared.clock.now(), self.client.full).await
+        pending.alone(responses.now(), self.client.full).await
     }
 
     fn is_answered_by(&self, miss: &Miss, stored: &Stored) -> bool {
@@ -167,7 +167,7 @@ impl Traveller<'_> {
         stored: &Arc<Stored>,
         how: CacheStatus,
     ) -> Passed {
-        let now = self.worker.shared.clock.now();
+        let now = self.responses.now();
         let permit = match &mut pending {
             Pending::Queued(wait) => wait.answer(now),
             Pending::Deferred(_) => None,

@@ -7,7 +7,7 @@ use flashweir_cache::{Inserted, Key, Mark, Marks, Reservation, Store, Stored};
 use flashweir_config::{CacheMode, Config};
 use flashweir_core::limits::{CACHE_REFRESHES, HOT_SPOT_ENTRIES};
 use flashweir_core::measure::SpaceSaving;
-use flashweir_core::{Duration, Instant};
+use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_telemetry::WorkerMetrics;
 use http::HeaderMap;
 use std::cell::{Cell, RefCell};
@@ -153,6 +153,18 @@ impl WorkerCache {
         let inserted = store.insert(hash, stored);
         self.metrics.cache.evicted.add(store.take_evicted());
         inserted == Inserted::Stored
+    }
+
+    /// Hashes keys alike on all workers.
+    pub(crate) fn hasher(&self) -> &Hasher64 {
+        &self.shared.hasher
+    }
+
+    /// Ends what is stored under these keys, each with its hash, on all workers.
+    pub(crate) fn invalidate<'a>(&self, keys: impl Iterator<Item = (u64, Key<'a>)>) {
+        let directory = &self.shared.cache.directory;
+        let responses: usize = keys.map(|(hash, key)| directory.invalidate(hash, &key)).sum();
+        self.metrics.cache.invalidated.add(responses as u64);
     }
 
     /// The mark of a document, if it has one.

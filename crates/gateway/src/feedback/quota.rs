@@ -1,7 +1,7 @@
 //! Quotas of an upstream that counts this gateway as a whole (`upstream.obey_quota`): read from heads, and
 //! from trailers, where a gRPC answer with messages says how it went.
 
-use crate::context::WorkerContext;
+use crate::pipeline::PipelineHost;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_core::Duration;
 use flashweir_feedback::caller::{Quota, quota_of};
@@ -19,8 +19,8 @@ impl TrailerQuota {
     }
 
     /// The trailers came.
-    pub(crate) fn hear(self, worker: &WorkerContext, trailers: &HeaderMap) {
-        worker.pipeline.hear_quota(self.0, spent_for(None, trailers));
+    pub(crate) fn hear(self, pipeline: &PipelineHost, trailers: &HeaderMap) {
+        pipeline.hear_quota(self.0, spent_for(None, trailers));
     }
 }
 

@@ -5,8 +5,6 @@ use super::document::{Document, hasher, server_name, validator};
 use super::hops::{HOPS_MAX, Hops};
 use super::station::{policy, watermarks};
 use crate::classify::NO_STORE;
-use crate::connection::Body;
-use crate::context::WorkerContext;
 use crate::shared::Shared;
 use arc_swap::{ArcSwap, Cache as Latest};
 use bytes::Bytes;
@@ -22,6 +20,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// Between two samples: a tenth of the second within which a crowd is to be spread.
 pub(super) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
@@ -80,18 +79,18 @@ pub(crate) struct ChosenTarget(pub(crate) usize);
 /// A request that a replica answers, until the answer begins.
 #[derive(Debug)]
 pub(crate) struct DocumentUse {
-    worker: Rc<WorkerContext>,
+    replication: Rc<WorkerReplication>,
     key: u64,
     validator: u64,
 }
 
 impl WorkerReplication {
     /// By the configuration, which only a restart changes.
-    pub(crate) fn new(shared: &Shared, metrics: Arc<WorkerMetrics>, rng: Rng) -> Self {
+    pub(crate) fn new(shared: &Shared, metrics: Arc<WorkerMetrics>, rng: Rng) -> Rc<Self> {
         let live = shared.live.load();
         let config = &live.config.replication;
         if config.role == ReplicationRole::Off {
-            return Self { metrics, node: None };
+            return Rc::new(Self { metrics, node: None });
         }
         let hasher = hasher();
         let names = config.targets.iter().map(|url| server_name(&hasher, url));
@@ -122,7 +121,7 @@ impl WorkerReplication {
             bases: bases.collect(),
             config: config.clone(),
         };
-        Self { metrics, node: Some(node) }
+        Rc::new(Self { metrics, node: Some(node) })
     }
 
     /// Reads what the nodes before this one left in a request, and gives the request the site's host. Nothing
@@ -130,7 +129,7 @@ impl WorkerReplication {
     ///
     /// # Errors
     /// The answer to a request that goes in a circle.
-    pub(crate) fn arrive<B>(&self, request: &mut Request<B>) -> Result<(), Box<Response<Body>>> {
+    pub(crate) fn arrive<B>(&self, request: &mut Request<B>) -> Result<(), Box<Response<Bytes>>> {
         let Some(node) = &self.node else { return Ok(()) };
         let hops = Hops::take(request);
         let is_last = node.config.role == ReplicationRole::Replica;
@@ -198,7 +197,7 @@ impl WorkerReplication {
     }
 
     /// Counts a request that a replica is about to answer.
-    pub(crate) fn begin(&self, worker: &Rc<WorkerContext>, head: &request::Parts) -> Option<DocumentUse> {
+    pub(crate) fn begin(self: &Rc<Self>, head: &request::Parts) -> Option<DocumentUse> {
         let node = self.node.as_ref().filter(|node| !node.config.report_to.is_empty())?;
         let document = Document::of(head)?;
         RequestPart::of(&head.method, &head.headers, document.host(), false, &[]).ok()?;
@@ -210,7 +209,7 @@ impl WorkerReplication {
             return None;
         }
         counts.begin(key);
-        Some(DocumentUse { worker: worker.clone(), key, validator: 0 })
+        Some(DocumentUse { replication: self.clone(), key, validator: 0 })
     }
 
     /// Counts of documents; none if they are not counted here.
@@ -281,9 +280,9 @@ impl Routing {
 
 impl DocumentUse {
     /// The answer begins.
-    pub(crate) fn answered(mut self, response: &Response<Body>) {
+    pub(crate) fn answered<B>(mut self, response: &Response<B>) {
         if response.status() == StatusCode::OK {
-            let hasher = self.worker.replication.node.as_ref().map(|node| node.hasher);
+            let hasher = self.replication.node.as_ref().map(|node| node.hasher);
             self.validator = hasher.map_or(0, |hasher| validator(&hasher, response.headers()));
         }
     }
@@ -291,7 +290,7 @@ impl DocumentUse {
 
 impl Drop for DocumentUse {
     fn drop(&mut self) {
-        if let Some(counts) = self.worker.replication.counts() {
+        if let Some(counts) = self.replication.counts() {
             counts.borrow_mut().end(self.key, self.validator);
         }
     }
@@ -304,12 +303,11 @@ impl fmt::Debug for WorkerReplication {
 }
 
 /// Hands over what was counted, for as long as the worker is there; ends at once where nothing is counted.
-pub(crate) async fn sample(index: usize, worker: Rc<WorkerContext>) {
-    let samples = worker.shared.replication.samples_in.clone();
-    while let Some(counts) = worker.replication.counts() {
+pub(crate) async fn sample(index: usize, replication: Rc<WorkerReplication>, samples: mpsc::Sender<Sample>) {
+    while let Some(counts) = replication.counts() {
         tokio::time::sleep(SAMPLE_EVERY).await;
         let Ok(place) = samples.try_reserve() else {
-            worker.metrics.bound_hits.increment(Bound::SamplesQueued);
+            replication.metrics.bound_hits.increment(Bound::SamplesQueued);
             continue;
         };
         let sample: Option<Sample> = counts.borrow_mut().drain(index);
@@ -331,8 +329,8 @@ pub(crate) fn redirect(status: StatusCode, location: HeaderValue) -> Response<By
     response
 }
 
-fn answer_circle() -> Response<Body> {
+fn answer_circle() -> Response<Bytes> {
     let text = "The request went in a circle between the nodes of a cluster.\n";
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    crate::upstream_error::plain(status, "replication_loop", text, &http::Method::GET).map(Body::own)
+    crate::upstream_error::plain(status, "replication_loop", text, &http::Method::GET)
 }

@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 pub(crate) struct ReplicationShared {
     /// Plan of the documents' places.
     pub(super) plan: Arc<ArcSwap<RoutingPlan>>,
-    pub(super) samples_in: mpsc::Sender<Sample>,
+    pub(crate) samples_in: mpsc::Sender<Sample>,
     samples: Mutex<Option<mpsc::Receiver<Sample>>>,
     /// Of a redirector. Used by the control thread alone.
     station: Option<Mutex<Station>>,

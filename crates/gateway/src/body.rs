@@ -1,0 +1,60 @@
+//! The body of any answer to a client.
+
+use crate::cache::CopyBody;
+use crate::finish::ForwardedBody;
+use bytes::Bytes;
+use flashweir_http::upstream::UpstreamError;
+use http_body::{Frame, SizeHint};
+use http_body_util::Full;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+pin_project! {
+    /// Body sent to a client: of the gateway's own answer, an upstream's response, or a stored one.
+    #[project = BodyProjection]
+    pub(crate) enum Body {
+        Own { #[pin] body: Full<Bytes> },
+        Forwarded { #[pin] body: ForwardedBody },
+        Copy { #[pin] body: CopyBody },
+    }
+}
+
+impl Body {
+    /// An answer that is complete already.
+    pub(crate) fn own(bytes: Bytes) -> Self {
+        Self::Own { body: Full::new(bytes) }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = UpstreamError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        match self.project() {
+            BodyProjection::Own { body } => body.poll_frame(cx).map_err(|never| match never {}),
+            BodyProjection::Forwarded { body } => body.poll_frame(cx),
+            BodyProjection::Copy { body } => body.poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Own { body } => body.is_end_stream(),
+            Self::Forwarded { body } => body.is_end_stream(),
+            Self::Copy { body } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Own { body } => body.size_hint(),
+            Self::Forwarded { body } => body.size_hint(),
+            Self::Copy { body } => body.size_hint(),
+        }
+    }
+}
