@@ -1,0 +1,106 @@
+//! A request's way: from its head to its answer, one phase after the other.
+
+mod admit;
+mod received;
+mod send;
+
+use crate::bad_request::answer_unsent;
+use crate::body::Body;
+use crate::client::Client;
+use crate::context::WorkerContext;
+use crate::current::Current;
+use crate::feedback::OVERLOAD;
+use crate::upload::PartialBody;
+use admit::{Decision, admit};
+use flashweir_admission::pipeline::ServiceKey;
+use flashweir_core::Instant;
+use flashweir_http::serve::{Connection, IncomingBody};
+use flashweir_telemetry::StatusClass;
+use http::{Request, Response, request};
+use received::Received;
+use send::send;
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// The worker, the configuration and the connection that a request belongs to.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    worker: &'a Rc<WorkerContext>,
+    current: &'a Rc<Current>,
+    client: &'a Rc<Client>,
+    connection: &'a Connection,
+}
+
+impl Place<'_> {
+    /// Returns true if every request is refused.
+    fn refuses_all(self) -> bool {
+        self.client.full.is_some() || self.worker.shared.is_draining()
+    }
+}
+
+/// Answers one request. Never fails: every error has an answer.
+pub(crate) async fn handle(
+    worker: Rc<WorkerContext>,
+    client: Rc<Client>,
+    connection: Connection,
+    mut request: Request<IncomingBody>,
+) -> Result<Response<Body>, Infallible> {
+    let now = worker.shared.clock.now();
+    client.count_bytes(&worker.metrics);
+    if let Err(circle) = worker.replication.arrive(&mut request) {
+        worker.metrics.responses.by_class.increment(StatusClass::ServerError);
+        return Ok(circle.map(Body::own));
+    }
+    let current = worker.current();
+    let at = Place { worker: &worker, current: &current, client: &client, connection: &connection };
+    let (head, body) = request.into_parts();
+    let counted = worker.replication.begin(&head);
+    let response = answer(at, head, body, now).await;
+    if let Some(counted) = counted {
+        counted.answered(&response);
+    }
+    Ok(response)
+}
+
+async fn answer(at: Place<'_>, head: request::Parts, body: IncomingBody, now: Instant) -> Response<Body> {
+    let mut request = match Received::of(at, head, now) {
+        Ok(request) => request,
+        Err(answer) => return answer,
+    };
+    // Reading would invite a client that asks first to send what may be refused.
+    let gathered = match request.expects_continue || at.refuses_all() {
+        true => Ok(PartialBody::untouched(body)),
+        false => request.upload(at).gather(body, false).await,
+    };
+    let mut body = match gathered {
+        Ok(body) => body,
+        Err(error) => {
+            let Received { version, method, .. } = &request;
+            return answer_unsent(&at.worker.metrics, at.client, at.connection, error, *version, method);
+        }
+    };
+    // The time until now was the client's own.
+    let now = if body.was_waited_for() { at.worker.shared.clock.now() } else { now };
+    let route = request.offer(at, now, !body.is_none());
+    let node = request.node(at);
+    let response = match admit(at, &request, route, now, !body.is_none()).await {
+        Decision::Answered(response) => return response,
+        Decision::Refused(refusal) => request.refuse(at, &refusal, now, body.take_rest()),
+        Decision::Admitted(permit) => send(at, request, body, permit, now).await,
+    };
+    tell_overload(at.worker, node, response)
+}
+
+/// Adds the overload field for a node in front to every response to it.
+fn tell_overload(
+    worker: &WorkerContext,
+    node: Option<(ServiceKey, u64)>,
+    mut response: Response<Body>,
+) -> Response<Body> {
+    if let Some((service, sender)) = node
+        && let Some(field) = worker.pipeline.overload_field(service, sender)
+    {
+        response.headers_mut().insert(OVERLOAD, field);
+    }
+    response
+}

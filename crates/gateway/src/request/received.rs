@@ -1,0 +1,210 @@
+//! A request from its head: for which service and class it is, from whom, and what it asks of this hop.
+
+use super::Place;
+use crate::bad_request::{answer_misdirected, answer_no_websocket, answer_unfit, answer_violation};
+use crate::body::Body;
+use crate::classify::Classified;
+use crate::deadline;
+use crate::feedback::Sender;
+use crate::forward::Upload;
+use crate::refusal::Refusal;
+use crate::refuse::{Refused, refuse};
+use crate::replication::{ChosenTarget, Route};
+use crate::websocket::{NoWebSocket, WebSocketStream};
+use flashweir_admission::pipeline::ServiceKey;
+use flashweir_config::Protocol;
+use flashweir_core::Instant;
+use flashweir_http::client::subscriber;
+use flashweir_http::fields::{ClientScheme, FieldsError, Hop, Prepared, prepare_next_request};
+use flashweir_http::rules::judge_http2;
+use flashweir_http::serve::IncomingBody;
+use flashweir_telemetry::HttpVersion;
+use http::header::EXPECT;
+use http::{HeaderValue, Method, Response, Version, request};
+use std::net::IpAddr;
+
+/// A request whose head has been read.
+pub(super) struct Received {
+    pub(super) head: request::Parts,
+    pub(super) method: Method,
+    pub(super) version: Version,
+    pub(super) hop: Hop,
+    /// Address of the client.
+    address: IpAddr,
+    /// Its hash.
+    pub(super) subscriber: u64,
+    /// Its stream is to be a WebSocket.
+    pub(super) websocket: Option<WebSocketStream>,
+    pub(super) expects_continue: bool,
+    /// The name that a node in front gives itself.
+    sender_name: Option<HeaderValue>,
+    /// The head is fit to be sent already.
+    prepared: Option<Prepared>,
+    pub(super) classified: Classified,
+}
+
+impl Received {
+    /// Reads a head that arrived at `now`.
+    ///
+    /// # Errors
+    /// The answer to a request that cannot be taken.
+    #[expect(clippy::result_large_err, reason = "moved once; a box would be an allocation for each answer")]
+    pub(super) fn of(at: Place<'_>, mut head: request::Parts, now: Instant) -> Result<Self, Response<Body>> {
+        let Place { worker, current, client, .. } = at;
+        let trusted = &current.live.trusted_proxies;
+        let hop = Hop {
+            peer: client.peer.ip(),
+            is_peer_trusted: trusted.trusts(client.peer.ip()),
+            scheme: if client.is_tls { ClientScheme::Https } else { ClientScheme::Http },
+        };
+        let address = trusted.client_address(client.peer.ip(), &head.headers);
+        let version = head.version;
+        let websocket = if version == Version::HTTP_2 { judge_stream(at, &mut head)? } else { None };
+        let method = head.method.clone();
+        let expects_continue = head.headers.contains_key(EXPECT);
+        // Before preparing takes them out.
+        let deadline = match current.live.config.feedback.is_enabled {
+            true => deadline::of_head(&worker.metrics, &head.headers, now),
+            false => None,
+        };
+        let sender_name = current.senders.name_in(&head.headers);
+        // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
+        let mut prepared = None;
+        if may_be_unfit(&head) {
+            match prepare_next_request(&mut head, &hop, &client.forwarded) {
+                Ok(fit) => prepared = Some(fit),
+                Err(error) => return Err(answer_unfit(&worker.metrics, error, &method)),
+            }
+        }
+        let sender = current.senders.recognise(client.peer.ip(), sender_name.as_ref());
+        let Some(mut classified) = current.classifier.classify(&head, address, sender.name()) else {
+            return Err(answer_misdirected(&worker.metrics, &method));
+        };
+        let config = &current.live.config;
+        if websocket.is_some() && config.services[classified.service].upstream.protocol == Protocol::Http2 {
+            return Err(answer_no_websocket(&worker.metrics, &method));
+        }
+        classified.deadline =
+            deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
+        let subscriber = subscriber(address);
+        Ok(Self {
+            head,
+            method,
+            version,
+            hop,
+            address,
+            subscriber,
+            websocket,
+            expects_continue,
+            sender_name,
+            prepared,
+            classified,
+        })
+    }
+
+    /// Its body's way to the origin.
+    pub(super) fn upload<'a>(&self, at: Place<'a>) -> Upload<'a> {
+        let room = (&at.worker.uploads, at.worker.shared.clock);
+        Upload::new(room, at.current, self.classified.service, self.subscriber)
+    }
+
+    /// Counts it as offered; finds its route, and the signs by which its client is judged.
+    pub(super) fn offer(&mut self, at: Place<'_>, now: Instant, has_body: bool) -> Route {
+        let Place { worker, current, client, .. } = at;
+        let requests = &worker.metrics.requests;
+        requests.offered.increment();
+        requests.by_protocol.increment(match self.version {
+            Version::HTTP_2 => HttpVersion::Http2,
+            _ => HttpVersion::Http1,
+        });
+        let route = worker.replication.route(now, &self.head, has_body);
+        let classified = &mut self.classified;
+        if let Route::Target(target) = route {
+            // The service of the targets is behind all others, with the classes of the first.
+            classified.service = current.services.len() - 1;
+            classified.candidate = None;
+            self.head.extensions.insert(ChosenTarget(target));
+        }
+        // What a proxy's handshake shows, all of its clients show.
+        let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !self.hop.is_peer_trusted);
+        let compares = worker.pipeline.compares_clients(now, current.services[classified.service]);
+        classified.signs = current.classifier.signs(&self.head, self.address, tls_fingerprint, compares);
+        let sender = current.senders.recognise(client.peer.ip(), self.sender_name.as_ref());
+        classified.source = current.source(classified, client, &self.hop, sender);
+        route
+    }
+
+    /// Its sender, as far as overload feedback between nodes is concerned.
+    pub(super) fn sender(&self, at: Place<'_>) -> Sender<'_> {
+        at.current.senders.recognise(at.client.peer.ip(), self.sender_name.as_ref())
+    }
+
+    /// The node in front that sent it, if one did, and the service that it is for.
+    pub(super) fn node(&self, at: Place<'_>) -> Option<(ServiceKey, u64)> {
+        match self.sender(at) {
+            Sender::Node(node) => Some((self.key(at), node.key)),
+            Sender::Client | Sender::NotAsked => None,
+        }
+    }
+
+    /// The pipeline's key of its service.
+    pub(super) fn key(&self, at: Place<'_>) -> ServiceKey {
+        at.current.services[self.classified.service]
+    }
+
+    /// True if the head has been made fit to be sent already.
+    pub(super) fn is_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
+    /// Makes the head fit to be sent.
+    ///
+    /// # Errors
+    /// The reason for which it cannot be.
+    pub(super) fn prepare(&mut self, at: Place<'_>) -> Result<Prepared, FieldsError> {
+        match self.prepared.take() {
+            Some(prepared) => Ok(prepared),
+            None => prepare_next_request(&mut self.head, &self.hop, &at.client.forwarded),
+        }
+    }
+
+    /// The answer that says no.
+    pub(super) fn refuse(
+        &self,
+        at: Place<'_>,
+        refusal: &Refusal,
+        since: Instant,
+        body: Option<IncomingBody>,
+    ) -> Response<Body> {
+        let Self { head, method, version, expects_continue, .. } = self;
+        let (version, expects_continue) = (*version, *expects_continue);
+        let refused = Refused { head, method, version, expects_continue, since };
+        refuse((&at.worker.shared, &at.worker.metrics), at.client, refusal, &refused, body)
+    }
+}
+
+/// Judges a head of HTTP/2, which no guard has read. Returns the stream of one that wants a WebSocket.
+#[expect(clippy::result_large_err, reason = "moved once; a box would be an allocation for each answer")]
+fn judge_stream(at: Place<'_>, head: &mut request::Parts) -> Result<Option<WebSocketStream>, Response<Body>> {
+    let worker = at.worker;
+    if let Err(violation) = judge_http2(head, at.current.live.config.bounds.max_fields) {
+        return Err(answer_violation(&worker.shared, &worker.metrics, violation, &head.method));
+    }
+    if head.method != Method::CONNECT {
+        return Ok(None);
+    }
+    match WebSocketStream::of_head(head) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(NoWebSocket::OtherProtocol) => Err(answer_no_websocket(&worker.metrics, &head.method)),
+        Err(NoWebSocket::Plain) => Ok(None),
+    }
+}
+
+/// Returns whether anything about the head is such that preparing it may fail; false for nearly all of
+/// HTTP/1.1.
+fn may_be_unfit(head: &request::Parts) -> bool {
+    head.uri.authority().is_some()
+        || !head.uri.path().starts_with('/')
+        || matches!(head.method, Method::CONNECT | Method::TRACE)
+        || head.headers.contains_key(EXPECT)
+}
