@@ -55,6 +55,8 @@ impl Case {
 const STEADY: &[(u64, f64)] = &[(0, 30.0)];
 const STEPPING: &[(u64, f64)] = &[(0, 30.0), (20, 150.0)];
 const TWO: &[(u64, f64)] = &[(0, 2.0)];
+/// From second 1 to second 2.
+const AT_ONCE: &[(u64, f64)] = &[(0, 0.0), (1, 300.0), (2, 0.0)];
 const FORTY: &[(u64, f64)] = &[(0, 40.0)];
 /// While another service is not slow, and while it is.
 const BEFORE_AND_AFTER: &[(u64, f64)] = &[(0, 40.0), (15, 0.0), (35, 40.0)];
@@ -65,9 +67,14 @@ const WAITING: [Kind; 2] = [
 ];
 
 /// Every case.
-pub const CASES: [Case; 15] = [
+pub const CASES: [Case; 17] = [
     Case::of("polls of 20 s", &[Kind::pages(STEADY), Kind::of("polls", "/poll?wait=20000", TWO)]),
     Case::of("polls, pages step", &[Kind::pages(STEPPING), Kind::of("polls", "/poll?wait=20000", TWO)]),
+    Case::of("polls, one URL", &[Kind::pages(STEADY), Kind::of("polls", "/page?wait=20000", TWO)]),
+    Case::of(
+        "300 polls at once, one URL",
+        &[Kind::pages(STEADY), Kind::of("polls, all in second 1", "/page?wait=20000", AT_ONCE)],
+    ),
     Case::of("10 s", &[Kind::pages(STEADY), Kind::of("reports", "/report?wait=10000", &[(0, 1.0)])]),
     Case::of("6 s", &[Kind::pages(STEADY), Kind::of("reports", "/report?wait=6000", TWO)]),
     Case::of("6 s, pages step", &[Kind::pages(STEPPING), Kind::of("reports", "/report?wait=6000", TWO)]),
