@@ -1,10 +1,12 @@
 //! A scripted TCP server to put behind the gateway.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::connection::{Connection, Received, Shared, lock};
 use crate::message::Message;
@@ -18,6 +20,23 @@ pub struct Upstream {
     stopping: Arc<AtomicBool>,
     open: OpenStreams,
     acceptor: Option<JoinHandle<()>>,
+}
+
+/// A listener that has been closed may be open for as long as this in a process that is being started: until
+/// that runs its program it has a copy.
+const COPIES_LAST: Duration = Duration::from_secs(10);
+
+/// Listens where another listener of this process may have been closed just now.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let since = Instant::now();
+    loop {
+        match TcpListener::bind(address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && since.elapsed() < COPIES_LAST => {
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+            bound => return bound,
+        }
+    }
 }
 
 /// Duplicates of the streams being handled, to shut them down when the test ends.
@@ -37,8 +56,7 @@ impl Upstream {
     /// # Panics
     /// When the address cannot be listened on.
     pub fn start_at(address: SocketAddr, handler: impl Fn(&mut Connection) + Send + Sync + 'static) -> Self {
-        let listener =
-            TcpListener::bind(address).unwrap_or_else(|error| panic!("upstream at {address}: {error}"));
+        let listener = listen(address).unwrap_or_else(|error| panic!("upstream at {address}: {error}"));
         let address = listener.local_addr().expect("a bound listener");
         let (received, stopping, open) = (Shared::default(), Arc::default(), OpenStreams::default());
         let acceptor = Acceptor {

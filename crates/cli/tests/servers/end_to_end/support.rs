@@ -1,5 +1,7 @@
 //! Helpers of every theme.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use flashweir_testkit::{Connection, Flashweir, Gateway, GatewayBuilder, Latch, Upstream};
 
 /// The program under test.
@@ -40,4 +42,13 @@ pub(crate) fn get(target: &str) -> String {
 /// A GET with one more field line.
 pub(crate) fn get_with(target: &str, field: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n{field}\r\n\r\n")
+}
+
+/// Ends clients that ask until a flag is set, when it is dropped: also when the test fails, which would wait for them.
+pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
