@@ -193,8 +193,13 @@ impl Config {
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let interval = seconds("interval_s", file.interval_s, 0.5)?;
-        let (usual_max, usual) =
-            (file.max.unwrap_or(SERVERS_MAX), (file.target_s, file.start_up_s, file.min));
+        let usual = Usual {
+            admin: file.admin,
+            target_s: file.target_s,
+            start_up_s: file.start_up_s,
+            min: file.min,
+            max: file.max.unwrap_or(SERVERS_MAX),
+        };
         let has_actuator = file.copies.is_some() || file.exec.is_some() || file.webhook.is_some();
         let is_by_name = !file.service.is_empty();
         if is_by_name && has_actuator {
@@ -217,46 +222,14 @@ impl Config {
         let written = if is_by_name { file.service } else { vec![whole] };
         let (mut applications, mut services) = (Vec::new(), Vec::<Service>::new());
         for written in written {
-            let (target_s, start_up_s, min) = usual;
-            let place = if is_by_name { format!("service {}: ", written.name) } else { String::new() };
-            let of_service = |problem: String| format!("{place}{problem}");
             if services.iter().any(|known| known.name == written.name) {
-                return Err(of_service("is there twice, expected another name".to_owned()));
+                return Err(format!("service {}: is there twice, expected another name", written.name));
             }
-            let target =
-                seconds("target_s", written.target_s.unwrap_or(target_s), 0.001).map_err(of_service)?;
-            let start_up =
-                seconds("start_up_s", written.start_up_s.unwrap_or(start_up_s), 0.0).map_err(of_service)?;
-            let max = written.max.unwrap_or(usual_max);
-            let servers_min = written.min.unwrap_or(min);
-            if max == 0 || servers_min > max {
-                return Err(of_service(format!(
-                    "min and max are {servers_min} and {max}: expected a max of at least 1 and of at least min"
-                )));
-            }
-            if !(written.revenue > 0.0 && written.revenue.is_finite()) {
-                return Err(of_service(format!("revenue is {}: expected more than 0", written.revenue)));
-            }
-            let actuator = match (written.copies, written.exec, written.webhook) {
-                (Some(copies), None, None) => copies.checked(max, start_up).map(Actuator::Copies),
-                (None, Some(exec), None) => command("exec.command", exec.command).map(Actuator::Exec),
-                (None, None, Some(hook)) => checked_url(&hook.url).map(Actuator::Webhook),
-                _ => Err("expected one of [copies], [exec] and [webhook]".to_owned()),
-            };
-            let mut application = ApplicationPolicy {
-                servers_min,
-                servers_max: max,
-                start_up,
-                ..ApplicationPolicy::single(target)
-            };
-            application.classes.iter_mut().for_each(|class| class.revenue = written.revenue);
+            let place = if is_by_name { format!("service {}: ", written.name) } else { String::new() };
+            let checked = written.checked(&usual, is_by_name);
+            let (application, service) = checked.map_err(|problem| format!("{place}{problem}"))?;
             applications.push(application);
-            services.push(Service {
-                admin: written.admin.unwrap_or_else(|| file.admin.clone()),
-                actuator: actuator.map_err(of_service)?,
-                name: written.name,
-                is_by_name,
-            });
+            services.push(service);
         }
         check_ports(&services)?;
         let all_max = applications.iter().map(|it| it.servers_max).fold(0, u32::saturating_add);
@@ -303,6 +276,42 @@ fn check_ports(services: &[Service]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Settings of a service that names none of its own.
+struct Usual {
+    admin: String,
+    target_s: f64,
+    start_up_s: f64,
+    min: u32,
+    max: u32,
+}
+
+impl ServiceFile {
+    fn checked(self, usual: &Usual, is_by_name: bool) -> Result<(ApplicationPolicy, Service), String> {
+        let target = seconds("target_s", self.target_s.unwrap_or(usual.target_s), 0.001)?;
+        let start_up = seconds("start_up_s", self.start_up_s.unwrap_or(usual.start_up_s), 0.0)?;
+        let (servers_min, servers_max) = (self.min.unwrap_or(usual.min), self.max.unwrap_or(usual.max));
+        if servers_max == 0 || servers_min > servers_max {
+            return Err(format!(
+                "min and max are {servers_min} and {servers_max}: expected a max of at least 1 and of at least min"
+            ));
+        }
+        if !(self.revenue > 0.0 && self.revenue.is_finite()) {
+            return Err(format!("revenue is {}: expected more than 0", self.revenue));
+        }
+        let actuator = match (self.copies, self.exec, self.webhook) {
+            (Some(copies), None, None) => Actuator::Copies(copies.checked(servers_max, start_up)?),
+            (None, Some(exec), None) => Actuator::Exec(command("exec.command", exec.command)?),
+            (None, None, Some(hook)) => Actuator::Webhook(checked_url(&hook.url)?),
+            _ => return Err("expected one of [copies], [exec] and [webhook]".to_owned()),
+        };
+        let mut application =
+            ApplicationPolicy { servers_min, servers_max, start_up, ..ApplicationPolicy::single(target) };
+        application.classes.iter_mut().for_each(|class| class.revenue = self.revenue);
+        let admin = self.admin.unwrap_or_else(|| usual.admin.clone());
+        Ok((application, Service { name: self.name, admin, is_by_name, actuator }))
+    }
 }
 
 impl CopiesFile {

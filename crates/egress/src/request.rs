@@ -95,21 +95,12 @@ async fn forward(
     target.view.counters.requests.increment();
     let deadline = begun + time_left.unwrap_or(target.config.deadline);
     let taking = tokio::time::timeout_at(deadline, RequestBody::take(body, version));
-    let body = match taking.await {
-        Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
-            return Err((
-                Some(target),
-                RefusalResponse::new(EgressRefusal::BadRequest, "", "the request's body failed"),
-            ));
-        }
-        Err(_) => {
-            return Err((
-                Some(target),
-                RefusalResponse::new(EgressRefusal::Deadline, "", "the request's body came too late"),
-            ));
-        }
+    let taken = match taking.await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) => Err((EgressRefusal::BadRequest, "the request's body failed")),
+        Err(_) => Err((EgressRefusal::Deadline, "the request's body came too late")),
     };
+    let body = taken.map_err(|(why, text)| (Some(target.clone()), RefusalResponse::new(why, "", text)))?;
     let exchange = Exchange { target: &target, head: &head, rank, deadline, trace, is_retry };
     let answered = exchange.run(body).await;
     let answer = match answered {

@@ -10,7 +10,7 @@ use crate::{metrics, resolve};
 use flashweir_core::Duration;
 use flashweir_core::limits::{EGRESS_CONNECTIONS, EGRESS_LISTENERS};
 use flashweir_http::head_guard::HeadLimits;
-use flashweir_http::listen::{accept, bind};
+use flashweir_http::listen::{WorkerListeners, accept, bind};
 use flashweir_http::serve::{ServeSettings, Server};
 use flashweir_runtime::{AdminListener, Clock, ReadyFile, outlive_user_signals};
 use flashweir_telemetry::{EgressDatagrams, Happening, Telemetry, Warnings};
@@ -60,21 +60,8 @@ async fn serve(
     let (mut terminate, mut interrupt, mut reload) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
     outlive_user_signals()?;
-    let addresses: Vec<SocketAddr> = config.listeners.iter().map(|listener| listener.address).collect();
-    let admin = config.admin.map(bind_admin).transpose()?;
-    let udp = match config.udp {
-        Some(address) => {
-            let socket = UdpSocket::bind(address).await;
-            Some(socket.map_err(|error| EgressError::Admin { address, error })?)
-        }
-        None => None,
-    };
-    let bound = bind(&addresses, 1)?;
-    let listening_on = bound
-        .first()
-        .map(flashweir_http::listen::WorkerListeners::addresses)
-        .transpose()?
-        .unwrap_or_default();
+    let Sockets { listening, admin, udp } = Sockets::bind(&config).await?;
+    let listening_on = listening.first().map(WorkerListeners::addresses).transpose()?.unwrap_or_default();
     let admin_address = admin.as_ref().map(AdminListener::address).transpose()?;
     let udp_address = udp.as_ref().map(UdpSocket::local_addr).transpose()?;
     let name = config.name.clone();
@@ -107,20 +94,7 @@ async fn serve(
         warnings,
         clock: Clock::start(),
     };
-    let ranks = Rc::new(config.ranks.clone());
-    // One worker has one socket for each address, in the order of the addresses.
-    let sockets = bound.into_iter().map(flashweir_http::listen::WorkerListeners::into_tokio);
-    let sockets: Vec<TcpListener> = sockets.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-    debug_assert!(sockets.len() <= EGRESS_LISTENERS);
-    for (listener, socket) in config.listeners.iter().zip(sockets) {
-        let route = Route {
-            targets: targets.clone(),
-            ranks: ranks.clone(),
-            target: listener.target,
-            rank: listener.rank,
-        };
-        spawn_local(serving.clone().accept_all(socket, Rc::new(route)));
-    }
+    serving.accept(&config, listening, &targets)?;
     if let Some(file) = ready_file {
         let roles = [
             ("listen", &*listening_on),
@@ -139,6 +113,29 @@ async fn serve(
     }
     serving.drain().await;
     Ok(())
+}
+
+/// What it listens on.
+struct Sockets {
+    /// Those of the one worker.
+    listening: Vec<WorkerListeners>,
+    admin: Option<AdminListener>,
+    udp: Option<UdpSocket>,
+}
+
+impl Sockets {
+    async fn bind(config: &Config) -> Result<Self, EgressError> {
+        let addresses: Vec<SocketAddr> = config.listeners.iter().map(|listener| listener.address).collect();
+        let admin = config.admin.map(bind_admin).transpose()?;
+        let udp = match config.udp {
+            Some(address) => {
+                let socket = UdpSocket::bind(address).await;
+                Some(socket.map_err(|error| EgressError::Admin { address, error })?)
+            }
+            None => None,
+        };
+        Ok(Self { listening: bind(&addresses, 1)?, admin, udp })
+    }
 }
 
 fn bind_admin(address: SocketAddr) -> Result<AdminListener, EgressError> {
@@ -176,6 +173,31 @@ struct Serving {
 }
 
 impl Serving {
+    /// Accepts connections at each of the configured addresses.
+    fn accept(
+        &self,
+        config: &Config,
+        listening: Vec<WorkerListeners>,
+        targets: &Rc<[Rc<RoutedTarget>]>,
+    ) -> Result<(), EgressError> {
+        let ranks = Rc::new(config.ranks.clone());
+        // One worker has one socket for each address, in the order of the addresses.
+        let sockets = listening.into_iter().map(WorkerListeners::into_tokio);
+        let sockets: Vec<TcpListener> =
+            sockets.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        debug_assert!(sockets.len() <= EGRESS_LISTENERS);
+        for (listener, socket) in config.listeners.iter().zip(sockets) {
+            let route = Route {
+                targets: targets.clone(),
+                ranks: ranks.clone(),
+                target: listener.target,
+                rank: listener.rank,
+            };
+            spawn_local(self.clone().accept_all(socket, Rc::new(route)));
+        }
+        Ok(())
+    }
+
     async fn accept_all(self, listener: TcpListener, route: Rc<Route>) {
         loop {
             // The semaphore is never closed.
