@@ -115,12 +115,7 @@ pub(crate) async fn forward(
         Ok(response) => response,
         Err(_) if cut.is_some_and(|cut| cut.get().is_some()) => {
             drop(permit);
-            client.left_body_unread.set(version < Version::HTTP_2);
-            let mut response = slow_upload(&responses.metrics, &method);
-            if version < Version::HTTP_2 {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            return response.map(Body::own);
+            return answer_slow_upload(responses, client, version, &method);
         }
         Err(error) => return answer_failure(responses, permit, &error, &method, &classified),
     };
@@ -133,19 +128,31 @@ pub(crate) async fn forward(
     if websocket.is_some() && response.status().is_success() {
         return answer_no_switch(permit, response.status(), &method);
     }
+    let onward = Onward { client, current, version, classified: &classified, stream, quota };
+    relay(responses, permit, response, onward, &method)
+}
+
+/// A response of the upstream that belongs to this request alone, as its client gets it.
+fn relay(
+    responses: &Rc<Responses>,
+    mut permit: Box<Permit>,
+    response: Response<UpstreamBody<UploadBody>>,
+    onward: Onward<'_>,
+    method: &Method,
+) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     if let Err(error) = prepare_response(&mut head) {
-        return answer_unfit(responses, permit, error, &method);
+        return answer_unfit(responses, permit, error, method);
     }
     let report = load_report::take(&mut head.headers, &responses.metrics.upstream);
     if let Some(utilisation_milli) = report.utilisation_milli {
+        let upstreams = &onward.current.upstreams[onward.classified.service];
         upstreams.shared().record_utilisation(body.upstream(), utilisation_milli);
     }
     permit.origin_reported(report);
     if is_event_stream(&head) {
         permit.leave_origin();
     }
-    let onward = Onward { client, current, version, classified: &classified, stream, quota };
     pass_on(responses, permit, head, Source::Upstream { body }, onward)
 }
 
@@ -271,6 +278,21 @@ fn answer_last_hop() -> Response<Body> {
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("OPTIONS"));
     response.headers_mut().insert(CONTENT_LENGTH, 0.into());
     response
+}
+
+/// The upload was cut because it was too slow.
+fn answer_slow_upload(
+    responses: &Responses,
+    client: &Client,
+    version: Version,
+    method: &Method,
+) -> Response<Body> {
+    client.left_body_unread.set(version < Version::HTTP_2);
+    let mut response = slow_upload(&responses.metrics, method);
+    if version < Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response.map(Body::own)
 }
 
 pub(crate) fn answer_failure(

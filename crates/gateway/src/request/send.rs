@@ -14,6 +14,7 @@ use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::Protocol;
 use flashweir_core::Instant;
 use flashweir_http::interim::ExpectationEnd;
+use flashweir_http::serve::IncomingBody;
 use flashweir_telemetry::StatusClass;
 use http::header::{CONNECTION, EXPECT};
 use http::{HeaderValue, Response, StatusCode, Version};
@@ -50,20 +51,11 @@ pub(super) async fn send(
     } else if request.expects_continue
         && let Some(rest) = body.take_rest()
     {
-        // Admitted before it is here, its share at the origin is others' until it is.
-        if let Some(place) = permit.watch_client() {
-            place.owes_already(received);
-        }
-        body = match upload.gather(rest, true).await {
+        // Boxed, or each request would carry the room for gathering one.
+        body = match Box::pin(gather(at, &request, rest, &mut permit, received)).await {
             Ok(body) => body,
-            Err(error) => {
-                let Received { version, method, .. } = &request;
-                return answer_unsent(&worker.metrics, client, connection, error, *version, method);
-            }
+            Err(answer) => return answer,
         };
-        if let Some(place) = permit.watch_client() {
-            place.sent(worker.shared.clock.now());
-        }
     }
     let left = worker.shared.clock.now();
     if !deadline::pass_on(&mut request.head.headers, left, request.classified.deadline) {
@@ -88,21 +80,52 @@ pub(super) async fn send(
     };
     let mut response = forward(&worker.responses, &upload, client, connection, permit, admitted).await;
     if asks_origin {
-        match connection.interims().end_expectation() {
-            ExpectationEnd::Agreed => {}
-            ExpectationEnd::Silence => current.silent_origins.add(service, left),
-            ExpectationEnd::Answered => {
-                // The client may send the body all the same, and it is not read (RFC 9110 §10.1.1).
-                client.left_body_unread.set(true);
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-        }
+        end_expectation(at, service, left, &mut response);
     }
     if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
         invalidation.apply(&worker.cache, response.headers());
     }
     worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
     response
+}
+
+/// Waits for the body of a request that was admitted before it was here.
+///
+/// # Errors
+/// The answer to a request whose body did not come.
+async fn gather(
+    at: Place<'_>,
+    request: &Received,
+    rest: IncomingBody,
+    permit: &mut Permit,
+    received: Instant,
+) -> Result<PartialBody, Response<Body>> {
+    // Its share at the origin is others' until it is here.
+    if let Some(place) = permit.watch_client() {
+        place.owes_already(received);
+    }
+    let gathered = request.upload(at).gather(rest, true).await;
+    let body = gathered.map_err(|error| {
+        let Received { version, method, .. } = request;
+        answer_unsent(&at.worker.metrics, at.client, at.connection, error, *version, method)
+    })?;
+    if let Some(place) = permit.watch_client() {
+        place.sent(at.worker.shared.clock.now());
+    }
+    Ok(body)
+}
+
+/// The origin of a request that waited for its 100 has answered.
+fn end_expectation(at: Place<'_>, service: usize, left: Instant, response: &mut Response<Body>) {
+    match at.connection.interims().end_expectation() {
+        ExpectationEnd::Agreed => {}
+        ExpectationEnd::Silence => at.current.silent_origins.add(service, left),
+        ExpectationEnd::Answered => {
+            // The client may send the body all the same, and it is not read (RFC 9110 §10.1.1).
+            at.client.left_body_unread.set(true);
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
 }
 
 /// Returns whether an origin is asked before a body is sent to it: of HTTP/2 no interim response is heard.
