@@ -5,9 +5,9 @@
 //! look-up; a purge holds one shard's at a time. `F` is what a shell keeps of a response that is being
 //! fetched: the requests that wait for it.
 
+use crate::gauge::Gauge;
 use crate::identity_hash::BuildIdentity;
 use crate::{Key, State, Stored};
-use core::sync::atomic::{AtomicUsize, Ordering};
 use flashweir_core::Instant;
 use flashweir_core::limits::CACHE_FLIGHTS;
 use http::HeaderMap;
@@ -267,62 +267,6 @@ impl<F> Shard<F> {
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while it was held left whole entries: each change is one call.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Memory of all stored responses, and its maximum.
-#[derive(Debug)]
-pub struct Gauge {
-    bytes: AtomicUsize,
-    bytes_max: AtomicUsize,
-}
-
-/// Bytes of one response, given back when dropped.
-#[derive(Debug)]
-pub struct Reservation {
-    gauge: Arc<Gauge>,
-    bytes: usize,
-}
-
-impl Gauge {
-    /// Nothing taken.
-    #[must_use]
-    pub fn new(bytes_max: usize) -> Self {
-        Self { bytes: AtomicUsize::new(0), bytes_max: AtomicUsize::new(bytes_max) }
-    }
-
-    /// Another bound, for what is reserved from now on.
-    pub fn set_max(&self, bytes_max: usize) {
-        self.bytes_max.store(bytes_max, Ordering::Relaxed);
-    }
-
-    /// The bytes in use.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// The maximum.
-    #[must_use]
-    pub fn bytes_max(&self) -> usize {
-        self.bytes_max.load(Ordering::Relaxed)
-    }
-
-    /// Reserves `bytes`, if they are free.
-    #[must_use]
-    pub fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
-        let max = self.bytes_max();
-        // Relaxed: it is a count, and guards no other memory.
-        let taken = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
-            taken.checked_add(bytes).filter(|&sum| sum <= max)
-        });
-        taken.is_ok().then(|| Reservation { gauge: self.clone(), bytes })
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        self.gauge.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]

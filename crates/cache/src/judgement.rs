@@ -9,12 +9,20 @@
 use crate::date;
 use crate::directives::{Directives, seconds};
 use crate::request::{RequestPart, may_be_left_out};
-use crate::stored::Received;
 use crate::tags::tags_of;
 use crate::vary::{self, Selection, Unselectable};
 use flashweir_core::{Duration, Hasher64, Instant};
 use http::header::{AGE, AUTHORIZATION, DATE, EXPIRES};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+/// Arrival of a response, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// By the clock that does not jump.
+    pub at: Instant,
+    /// Seconds since 1970.
+    pub unix_s: u64,
+}
 
 /// A response and what its request was.
 #[derive(Clone, Copy, Debug)]

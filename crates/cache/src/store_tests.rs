@@ -1,7 +1,7 @@
 //! The store keeps its bound and finds what was used last.
 
 use super::*;
-use crate::directory::Gauge;
+use crate::gauge::Gauge;
 use crate::{Lifetime, Parts, Received};
 use flashweir_core::{Duration, Hasher64, Instant};
 use http::{HeaderValue, Response};

@@ -1,9 +1,9 @@
 //! One stored response: how old it is, whether it may be used, and the answers it gives.
 
-use crate::Lifetime;
 use crate::conditional::{ask_whether_changed, has_it};
 use crate::date;
-use crate::directory::Reservation;
+use crate::gauge::Reservation;
+use crate::judgement::{Lifetime, Received};
 use crate::key::Key;
 use crate::range::{Part, part};
 use crate::request::may_be_left_out;
@@ -17,15 +17,6 @@ use http::header::{
     ACCEPT_RANGES, AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName,
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode, response};
-
-/// Arrival of a response, by both clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// By the clock that does not jump.
-    pub at: Instant,
-    /// Seconds since 1970.
-    pub unix_s: u64,
-}
 
 /// A stored response. Shared by the stores of all workers, and never changed: what replaces it is another
 /// one.

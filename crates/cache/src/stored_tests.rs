@@ -1,7 +1,7 @@
 //! Answers of a stored response.
 
 use super::*;
-use crate::directory::Gauge;
+use crate::gauge::Gauge;
 use std::sync::Arc;
 
 const KEY: Key<'static> = Key { is_https: false, host: b"shop.example", target: b"/page" };
