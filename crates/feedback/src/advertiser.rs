@@ -6,6 +6,7 @@
 //! invisible. After a limit has ended, releases are sent for one time to live, so that a sender which missed
 //! the first ones need not wait for its limit to expire.
 
+use crate::field::check;
 use crate::senders::{Judged, SenderSlot, Senders};
 use crate::{Feedback, Field, FieldError, KeyRing, Mac};
 use flashweir_core::{Duration, Instant, Rate};
@@ -41,7 +42,7 @@ impl<M: Mac> Advertiser<M> {
     /// # Errors
     /// [`FieldError::Absurd`] for a time to live out of range.
     pub fn new(epoch: u32, ttl: Duration, keys: KeyRing<M>, senders: Senders) -> Result<Self, FieldError> {
-        Feedback { epoch, sequence: 0, from_rank: 0, severity: 0, rate: None, ttl }.check()?;
+        check(&Feedback { epoch, sequence: 0, from_rank: 0, severity: 0, rate: None, ttl })?;
         let releases_until = Instant::ZERO;
         Ok(Self { epoch, sequence: 0, ttl, keys, senders, asks: None, releases_until })
     }

@@ -13,15 +13,20 @@
 //! Cost: no allocation; base64 of 33 bytes, and one tag.
 
 use crate::keys::{is_equal, tag_of};
-use crate::message::BODY_BYTES;
-use crate::{Feedback, KeyRing, Mac, TAG_BYTES};
+use crate::{Feedback, KeyRing, Mac, SEVERITY_MAX, TAG_BYTES, TTL_MAX, TTL_MIN};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flashweir_core::limits::CLASSES;
+use flashweir_core::{Duration, Rate};
 
 /// The field's name.
 pub const NAME: &str = "flashweir-overload";
 /// Version on the wire.
 const VERSION: u8 = 1;
+/// Bytes of the message, after the byte with version and key.
+const BODY_BYTES: usize = 16;
+/// The rate on the wire that stands for none.
+const NO_RATE: u32 = u32::MAX;
 /// Bytes without a tag.
 const PLAIN_BYTES: usize = 1 + BODY_BYTES;
 /// Bytes with one.
@@ -86,11 +91,11 @@ impl Field {
     /// # Errors
     /// [`FieldError::Absurd`] for a message that no sender would accept.
     pub fn new<M: Mac>(feedback: &Feedback, keys: &KeyRing<M>, context: &[u8]) -> Result<Self, FieldError> {
-        feedback.check()?;
+        check(feedback)?;
         let mut bytes = [0; TAGGED_BYTES];
         let id = keys.signing_id();
         bytes[0] = VERSION << 4 | id;
-        bytes[1..PLAIN_BYTES].copy_from_slice(&feedback.to_bytes());
+        bytes[1..PLAIN_BYTES].copy_from_slice(&body_of(feedback));
         let mut length = PLAIN_BYTES;
         if let Some(mac) = keys.key(id) {
             let tag = tag_of(mac, context, &bytes[..PLAIN_BYTES]);
@@ -127,7 +132,7 @@ impl Field {
         verify(&bytes, id, keys, context)?;
         let mut body = [0; BODY_BYTES];
         body.copy_from_slice(&bytes[1..PLAIN_BYTES]);
-        Feedback::from_bytes(&body)
+        message_of(&body)
     }
 
     /// The value that has just been parsed, to recognise it when it is repeated.
@@ -160,4 +165,54 @@ fn verify<M: Mac>(
         true => Ok(()),
         false => Err(FieldError::Forged),
     }
+}
+
+/// Checks that a node may say this; the numbers of every message are checked when it is made and when it is
+/// read.
+///
+/// # Errors
+/// [`FieldError::Absurd`] for a rank, severity or time to live that no node may send.
+pub(crate) fn check(feedback: &Feedback) -> Result<(), FieldError> {
+    let absurd = |what, value: u64, max: u64| Err(FieldError::Absurd { what, value, max });
+    if usize::from(feedback.from_rank) >= CLASSES {
+        return absurd("rank", feedback.from_rank.into(), CLASSES as u64 - 1);
+    }
+    if feedback.severity > SEVERITY_MAX {
+        return absurd("severity", feedback.severity.into(), SEVERITY_MAX.into());
+    }
+    if !(TTL_MIN..=TTL_MAX).contains(&feedback.ttl) {
+        return absurd("time to live, ms,", feedback.ttl.as_millis() as u64, TTL_MAX.as_millis() as u64);
+    }
+    Ok(())
+}
+
+fn body_of(feedback: &Feedback) -> [u8; BODY_BYTES] {
+    let rate = match feedback.rate {
+        Some(rate) => u32::try_from(rate.as_milli()).unwrap_or(NO_RATE).min(NO_RATE - 1),
+        None => NO_RATE,
+    };
+    let ttl_ms = u16::try_from(feedback.ttl.as_millis()).unwrap_or(u16::MAX);
+    let mut bytes = [0; BODY_BYTES];
+    bytes[..4].copy_from_slice(&feedback.epoch.to_be_bytes());
+    bytes[4..8].copy_from_slice(&feedback.sequence.to_be_bytes());
+    (bytes[8], bytes[9]) = (feedback.from_rank, feedback.severity);
+    bytes[10..14].copy_from_slice(&rate.to_be_bytes());
+    bytes[14..].copy_from_slice(&ttl_ms.to_be_bytes());
+    bytes
+}
+
+fn message_of(bytes: &[u8; BODY_BYTES]) -> Result<Feedback, FieldError> {
+    let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let rate = word(10);
+    let ttl_ms = u16::from_be_bytes([bytes[14], bytes[15]]);
+    let feedback = Feedback {
+        epoch: word(0),
+        sequence: word(4),
+        from_rank: bytes[8],
+        severity: bytes[9],
+        rate: (rate != NO_RATE).then(|| Rate::from_milli(rate.into())),
+        ttl: Duration::from_millis(ttl_ms.into()),
+    };
+    check(&feedback)?;
+    Ok(feedback)
 }
