@@ -10,8 +10,8 @@
 //! reached. The prior hazard h₀ counts where hardly any request came (α: a tenth of one): while nothing has
 //! ended, the median is about twice the oldest age.
 
-use crate::evidence::Age;
 use crate::grid::{BINS_AN_OCTAVE, STRETCHES, TIME_BINS, bin_middle_s};
+use crate::row::Age;
 use alloc::boxed::Box;
 use core::ops::Range;
 
@@ -191,13 +191,14 @@ const _: () =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{Class, Row};
+    use crate::class::Class;
     use crate::grid::{CENTRE, position, time_bin};
+    use crate::row::Row;
     use alloc::vec;
     use alloc::vec::Vec;
 
     fn learned(times_s: &[f64], in_flight_s: &[f64]) -> Base {
-        let mut class = Class::new(0);
+        let mut class = Class::new(0, 0);
         let row = |time_s: f64| Row { bin: time_bin(time_s) as u8, ..Row::default() };
         times_s.iter().for_each(|&time| class.add(&Row { completed: 1, ..row(time) }));
         in_flight_s.iter().for_each(|&age| class.add(&Row { in_flight: 1, ..row(age) }));

@@ -11,30 +11,15 @@
 //! beside the D that completed. Both go to the number in flight under which the requests have aged: its mean
 //! over about the age of what is in flight.
 
-use crate::base::Base;
+use crate::class::Class;
 use crate::grid::{CENTRE, LEVELS, STEP, STRETCHES, TIME_BINS, bin_middle_s, level_of, position};
 use crate::numbers::Numbers;
-use crate::prompt::{LATE_STEPS, Recent, is_late};
+use crate::row::Row;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Most classes that have separate bases; the rest share one.
 pub const CLASSES_MAX: usize = 64;
-
-/// Counts of one class in one bin of time over a tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
-    /// Class of the requests.
-    pub class: u32,
-    /// Bin of time, see [`time_bin`](crate::time_bin).
-    pub bin: u8,
-    /// Requests that completed after this time.
-    pub completed: u32,
-    /// Requests that ended after this time without a response, for example because the client left.
-    pub left: u32,
-    /// Requests of this age in flight at the end of the tick.
-    pub in_flight: u32,
-}
 
 /// Completions and expected completions.
 #[derive(Clone, Copy, Debug)]
@@ -43,44 +28,6 @@ pub(crate) struct Counts {
     pub(crate) completed: f32,
     /// E at each stretch.
     pub(crate) expected: [f32; STRETCHES],
-}
-
-/// Base and counts of one class.
-#[derive(Debug)]
-pub(crate) struct Class {
-    pub(crate) id: u32,
-    pub(crate) base: Base,
-    /// Bins of time with requests of this tick or in flight before it, ascending; [`TIME_BINS`] at most.
-    pub(crate) ages: Vec<Age>,
-    /// Index of the one that was counted last.
-    latest: usize,
-    pub(crate) in_flight: f32,
-    pub(crate) is_long: bool,
-    /// See [`prompt`](crate::prompt).
-    pub(crate) recent: Recent,
-    pub(crate) is_late: bool,
-    pub(crate) is_prompt: bool,
-    /// Completions that the base was learned from while the origin was not busy.
-    pub(crate) calm: f64,
-    /// Steps of stretch by which the base has been moved.
-    moved_steps: isize,
-    /// Completions of late, how many were expected of an origin that is not busy, and those of the completed
-    /// alone: Σ Λ(t).
-    pub(crate) lately: f64,
-    expected_lately: f64,
-    took: f64,
-    /// Completions and requests in flight, faded: part of this class in the mix.
-    pub(crate) share: f64,
-}
-
-/// Counts of one class in one bin of time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Age {
-    pub(crate) bin: usize,
-    /// Requests in flight now, and those that ended, less those in flight before.
-    pub(crate) net: i64,
-    pub(crate) completed: i64,
-    in_flight: i64,
 }
 
 /// Collector of the evidence.
@@ -166,106 +113,6 @@ impl Counts {
     }
 }
 
-impl Class {
-    pub(crate) fn new(id: u32) -> Self {
-        Self {
-            id,
-            base: Base::new(),
-            ages: Vec::new(),
-            latest: 0,
-            in_flight: 0.0,
-            is_long: false,
-            recent: Recent::default(),
-            is_late: false,
-            is_prompt: false,
-            calm: 0.0,
-            moved_steps: 0,
-            lately: 0.0,
-            expected_lately: 0.0,
-            took: 0.0,
-            share: 0.0,
-        }
-    }
-
-    /// True if requests hold a place among those that the limit is for.
-    pub(crate) fn holds_place(&self) -> bool {
-        !self.is_long && !self.is_prompt
-    }
-
-    /// Completions of this tick.
-    pub(crate) fn completed(&self) -> f64 {
-        self.ages.iter().map(|age| age.completed).sum::<i64>() as f64
-    }
-
-    /// Index of the stretch at which times are those before bases were moved.
-    fn centre(&self) -> usize {
-        CENTRE.saturating_add_signed(self.moved_steps).min(STRETCHES - 1)
-    }
-
-    fn count_recent(&mut self, expected: f32) {
-        self.recent.add(self.completed(), expected.into());
-        let at = self.centre().saturating_sub(LATE_STEPS);
-        for age in self.ages.iter().filter(|age| is_late(self.base.hazard(age.bin, at))) {
-            self.recent.add_late(age.completed as f64, age.in_flight as f64, bin_middle_s(age.bin));
-        }
-    }
-
-    /// Median time before bases were moved, seconds. O([`TIME_BINS`]).
-    pub(crate) fn median_s(&self) -> f64 {
-        self.base.median_s() * libm::exp(-STEP * self.moved_steps as f64)
-    }
-
-    /// Returns true if completions come about as soon as from an origin that is not busy.
-    pub(crate) fn is_usual(&self, much: f64) -> bool {
-        self.lately > 2.0 && self.expected_lately < much * self.lately + 1.5
-    }
-
-    /// Σ Λ(t) of the completed of this tick.
-    fn took_now(&self) -> f64 {
-        let done = self.ages.iter().filter(|age| age.completed > 0);
-        done.map(|age| age.completed as f64 * f64::from(self.base.hazard(age.bin, CENTRE))).sum()
-    }
-
-    /// Returns true if requests in flight are late and those that complete take their usual times.
-    fn is_overtaken(&self, much: f64) -> bool {
-        let at = self.centre().saturating_sub(LATE_STEPS);
-        let mut present = self.ages.iter().filter(|age| age.in_flight > 0);
-        self.lately > 2.0
-            && self.took < much * self.lately
-            && present.any(|age| is_late(self.base.hazard(age.bin, at)))
-    }
-
-    /// Begins a tick: requests in flight become those before.
-    fn begin(&mut self) {
-        self.ages.retain_mut(|age| {
-            *age = Age { net: -age.in_flight, ..Age::zero(age.bin) };
-            age.net < 0
-        });
-    }
-
-    /// Counts a row of this tick.
-    pub(crate) fn add(&mut self, row: &Row) {
-        let bin = usize::from(row.bin).min(TIME_BINS - 1);
-        // Rows of a class ascend as a rule.
-        let from = self.ages.get(self.latest).map_or(0, |age| if age.bin <= bin { self.latest } else { 0 });
-        let at = from + self.ages[from..].iter().take_while(|age| age.bin < bin).count();
-        self.latest = at;
-        if self.ages.get(at).is_none_or(|age| age.bin > bin) {
-            self.ages.insert(at, Age::zero(bin));
-        }
-        let age = &mut self.ages[at];
-        age.net += i64::from(row.in_flight) + i64::from(row.completed) + i64::from(row.left);
-        age.completed += i64::from(row.completed);
-        age.in_flight += i64::from(row.in_flight);
-    }
-}
-
-impl Age {
-    fn zero(bin: usize) -> Self {
-        Self { bin, net: 0, completed: 0, in_flight: 0 }
-    }
-}
-
 impl Evidence {
     /// Nothing is known.
     #[must_use]
@@ -290,17 +137,17 @@ impl Evidence {
             return at;
         }
         if self.classes.len() < CLASSES_MAX {
-            self.classes.push(Class { moved_steps: self.moved_steps, ..Class::new(id) });
+            self.classes.push(Class::new(id, self.moved_steps));
             return self.classes.len() - 1;
         }
         // The class of the rest stays where it is.
         let is_idle = |class: &Class| class.in_flight <= 0.0 && class.share < 0.05;
         if let Some(at) = self.classes[..CLASSES_MAX].iter().position(is_idle) {
-            self.classes[at] = Class { moved_steps: self.moved_steps, ..Class::new(id) };
+            self.classes[at] = Class::new(id, self.moved_steps);
             return at;
         }
         if self.classes.len() == CLASSES_MAX {
-            self.classes.push(Class { moved_steps: self.moved_steps, ..Class::new(REST) });
+            self.classes.push(Class::new(REST, self.moved_steps));
         }
         CLASSES_MAX
     }

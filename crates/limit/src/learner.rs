@@ -5,16 +5,14 @@
 //! as many at a cold start with requests that wait. Without any queue the limit is lowered only where more
 //! answers would be in time.
 
-use crate::evidence::{Evidence, Guard, Row};
+use crate::evidence::{Evidence, Guard};
 use crate::grid::{BINS_AN_OCTAVE, CENTRE, STEP};
-use crate::numbers::Numbers;
+use crate::numbers::{LIMIT_MAX, Numbers};
 use crate::policy::{Policy, round};
 use crate::posterior::Posterior;
 use crate::prompt::Prompt;
+use crate::row::Row;
 use crate::silence::{BLIND_TARGETS, Silence};
-
-/// The largest limit.
-pub const LIMIT_MAX: u32 = 65_536;
 
 /// Measurements of one tick, in which exempt requests count in `rows` only.
 #[derive(Clone, Copy, Debug)]

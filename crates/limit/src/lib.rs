@@ -40,6 +40,7 @@
 extern crate alloc;
 
 mod base;
+mod class;
 mod evidence;
 mod grid;
 mod learner;
@@ -48,15 +49,18 @@ mod numbers;
 mod policy;
 mod posterior;
 mod prompt;
+mod recent;
+mod row;
 mod silence;
 
-pub use evidence::{CLASSES_MAX, Evidence, Row};
+pub use evidence::{CLASSES_MAX, Evidence};
 pub use grid::{TIME_BINS, bin_middle_s, time_bin, time_bin_nanos};
-pub use learner::{LIMIT_MAX, Learned, Learner, Move, Tick};
+pub use learner::{Learned, Learner, Move, Tick};
 pub use limiter::{LimitReached, Limiter, Permit};
-pub use numbers::Numbers;
+pub use numbers::{LIMIT_MAX, Numbers};
 pub use policy::Policy;
 pub use posterior::Posterior;
+pub use row::Row;
 
 #[cfg(test)]
 mod tests;

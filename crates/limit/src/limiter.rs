@@ -1,9 +1,9 @@
 //! Limiter: permits for a service that is called from one place, for use without anything else of Flashweir.
 
-use crate::evidence::Row;
 use crate::grid::time_bin;
-use crate::learner::{LIMIT_MAX, Learned, Learner, Tick};
-use crate::numbers::Numbers;
+use crate::learner::{Learned, Learner, Tick};
+use crate::numbers::{LIMIT_MAX, Numbers};
+use crate::row::Row;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;

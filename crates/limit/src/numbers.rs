@@ -1,5 +1,8 @@
 //! The numbers that the rule is set by, each with its reason.
 
+/// The largest limit.
+pub const LIMIT_MAX: u32 = 65_536;
+
 macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {
         /// Numbers of the rule. The defaults suit every service measured so far; other values are for
