@@ -11,7 +11,7 @@
 //! corrects the rate.
 
 use super::growth::Growth;
-use super::planner::LadderInput;
+use super::plan::LadderInput;
 use super::{Rung, Rungs, level_us};
 use flashweir_core::{Duration, Instant, Rate};
 

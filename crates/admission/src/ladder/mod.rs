@@ -48,12 +48,14 @@ mod derived;
 mod first;
 mod gate;
 mod growth;
+mod plan;
 mod planner;
 mod published;
 mod rungs;
 
 pub use derived::{in_order, level_us, rungs_of_plan, wait_us};
 pub use gate::{LadderGate, Orders, Scheme};
-pub use planner::{Explanation, LadderInput, LadderPlan, LadderPlanner, Rule};
+pub use plan::{Explanation, LadderInput, LadderPlan, Rule};
+pub use planner::LadderPlanner;
 pub use published::{PUBLISHED_POLL, Published, SEVERITY_ONSETS};
 pub use rungs::{Rung, Rungs, RungsError};
