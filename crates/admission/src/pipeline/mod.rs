@@ -35,7 +35,7 @@
 //! until its last request has ended, so a reload loses nothing. A service that has gone answers one question
 //! still: which other worker waits for the slot that its last request gave back.
 //!
-//! A new controller is one folder and its lines in `order`, with its entry of [`StageName`]. Cost: see
+//! A new controller is one folder, its entry of [`StageName`] and its lines in `order`. Cost: see
 //! `benches/decisions`; no allocation but what queues grow by, integers only.
 
 mod admissible;
@@ -51,6 +51,7 @@ mod request;
 mod service;
 mod service_stages;
 mod shares;
+mod stage;
 mod verdict;
 
 pub use admissible::{AdmissibleRate, ServiceDemand, admissible_rate};
@@ -58,13 +59,13 @@ pub use connections::ConnectionPipeline;
 pub use copies::CopyPermit;
 pub use gateway_count::GatewayCount;
 pub use ledger::Ledger;
-pub use order::{Resource, StageName};
 pub use refused_attempts::RefusedAttempts;
 pub use request::{
     AdmissionRequest, Arrival, Asking, CandidateOpinion, Delivery, FailureSource, OriginReport, OriginShare,
     Permit, Refusal, Released, RequestOutcome, SentryFigures, ServiceKey, ShadowRefusal, Ticket,
 };
 pub use service::ServiceSettings;
+pub use stage::{Resource, StageName};
 pub use verdict::{LoadCause, LoadVerdict, Situation, VerdictKeeper};
 
 use crate::fairness::{Cause, Evidence, FairnessStatus, RequestSigns};
