@@ -27,12 +27,12 @@
 //! by, bounded by [`CANDIDATE_REQUESTS`].
 
 use super::common::Common;
-use super::gate::SentryGate;
+use super::gate::{Arrived, Released, SentryGate};
 use super::hold::Ticket;
 use super::in_flight::Permit;
 use super::plan::Plan;
 use super::policy::Policy;
-use super::request::{Arrived, Ending, Released, SentryRequest};
+use super::request::{Ending, SentryRequest};
 use super::sample::Sample;
 use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;

@@ -14,8 +14,8 @@
 //! can exceed 1) counts as 1. Delays are no longer than is sensible, and 0 while there is room. Where the
 //! bound asks for more, only the reservation on requests in flight protects the more important.
 
-use super::sample::{SERVICE_TIMES, Sample};
-use crate::sentry::batch::LANES_END_US;
+use super::sample::Sample;
+use super::service_times::{LANES_END_US, SERVICE_TIMES};
 use alloc::vec;
 use alloc::vec::Vec;
 use flashweir_core::{Duration, Instant};

@@ -8,27 +8,36 @@
 //! equals to the oldest (by about a sixteenth of how long they may wait: to keep what a gate has costs no
 //! wake-up of another thread). Inside a class clients take turns by cost (`hold`); once the oldest has waited
 //! long, the newest of a client goes first, because it can still be answered in time. A queue that stands has
-//! less room (`room`). `batch` and `threshold` are the two other ways to decide.
+//! less room (`queues`, by `room`). `batch` and a threshold's share are the two other ways to decide.
 //!
 //! Gates that do not answer: a gate whose first has waited longer than is worth it no longer holds up the
 //! others.
 
-use super::batch::{Rounds, lane_of_cost};
+mod answer;
+mod arriving;
+mod batch;
+mod order;
+mod pausing;
+mod queues;
+mod shadow;
+
+pub use answer::{Arrived, Enqueued, Released, Slot, SlotOpinion, Turn};
+
 use super::common::{Common, Precedence};
 use super::hold::{Dequeued, End, Hold, QueueSlot, Ticket, class_of, position_of, queue_of, queues_of};
 use super::in_flight::{InFlight, Permit, micros};
-use super::order::Order;
 use super::plan::{ClassPlan, Decide, Plan};
 use super::policy::Policy;
-use super::request::{
-    Arrived, ArrivingRequest, Ending, Enqueued, Position, Released, SentryRequest, Slot, SlotOpinion, Turn,
-};
-use super::room::Room;
+use super::request::{Ending, Position, SentryRequest};
 use super::sample::Sample;
+use super::service_times::lane_of_cost;
 use alloc::sync::Arc;
+use arriving::ArrivingRequest;
+use batch::Rounds;
 use flashweir_core::hash::mix;
-use flashweir_core::limits::{CLIENT_LANES, REQUESTS_HELD};
+use flashweir_core::limits::{CLIENT_LANES, REQUESTS_HELD, SENTRY_IN_FLIGHT};
 use flashweir_core::{Duration, Instant, Reason, Shed};
+use order::Order;
 
 /// The gate of one service; `T` is what the shell keeps of a request that waits.
 #[derive(Debug)]
@@ -41,9 +50,9 @@ pub struct SentryGate<T> {
     spare_limit: u32,
     /// The target where the ladder begins.
     usual_target: Duration,
-    pub(super) in_flight: InFlight,
-    pub(super) hold: Hold<(SentryRequest, T)>,
-    pub(super) rounds: Rounds,
+    in_flight: InFlight,
+    hold: Hold<(SentryRequest, T)>,
+    rounds: Rounds,
     /// The first request queued here, as published to other gates.
     first: Precedence,
     /// Counts decisions by share.
@@ -279,6 +288,12 @@ impl<T> SentryGate<T> {
         self.common.in_flight()
     }
 
+    /// Requests in flight that hold no place, from all gates together.
+    #[must_use]
+    pub fn long_in_flight(&self) -> u32 {
+        self.common.long()
+    }
+
     /// Requests queued here.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -336,90 +351,6 @@ impl<T> SentryGate<T> {
         self.check_reserved(now, arriving)
     }
 
-    /// Looks up a request's class plan and cost.
-    pub(super) fn arriving(&self, request: SentryRequest) -> ArrivingRequest {
-        let class_index = usize::from(request.class).min(self.plan.classes.len() - 1);
-        // Rounds have one queue for a class.
-        let has_rounds = matches!(self.plan.decide, Decide::Batch(_));
-        let position = if has_rounds { Position::Usual } else { request.position };
-        let request = SentryRequest { class: class_index as u8, position, ..request };
-        let class = self.plan.classes[class_index];
-        ArrivingRequest { request, class, cost_us: self.plan.costs.of(request.url_class, request.class) }
-    }
-
-    /// Waits, if need be instead of another; refused where there is no place to wait.
-    pub(super) fn hold_or_shed(
-        &mut self,
-        now: Instant,
-        arriving: ArrivingRequest,
-        lane: usize,
-        request: T,
-    ) -> Enqueued<T> {
-        let (queue, target) = (arriving.queue(), arriving.class.target);
-        let stands = self.queue_state(queue).is_some_and(|queue_state| queue_state.arrived(now, target));
-        let room = Room::of(&arriving.class, stands);
-        let places = room.len.div_ceil(if arriving.is_over_share() { SPARE_PART } else { 1 });
-        let slot = QueueSlot { queue, lane, cost_us: arriving.cost_us.max(1) };
-        let taken = self.common.take_hold(queue, places);
-        match (taken, self.queue_state(queue)) {
-            (Some(0), Some(queue_state)) => queue_state.filled(now),
-            (None, Some(queue_state)) => queue_state.refused(now, target),
-            _ => {}
-        }
-        // A displaced request leaves its place to the arriving one.
-        let displaced = if taken.is_some() { None } else { self.displace(now, &arriving, &slot) };
-        if taken.is_none() && displaced.is_none() {
-            let is_over_share = arriving.is_over_share();
-            let reason = if is_over_share { Reason::ClientShare } else { self.no_room(arriving.class.limit) };
-            return Enqueued::Shed(request, self.shed(reason, &arriving));
-        }
-        let ticket = match self.hold.push(now, slot, (arriving.request, request)) {
-            Ok(ticket) => ticket,
-            // This gate's own bound (no request was displaced: that would have made room).
-            Err((_, request)) => {
-                self.common.give_back_hold(queue);
-                return Enqueued::Shed(request, self.shed(Reason::Capacity, &arriving));
-            }
-        };
-        self.tell_first(now);
-        let Some((dequeued, reason)) = displaced else { return Enqueued::Queued(ticket) };
-        let (asked, displaced) = dequeued.value;
-        let evicted =
-            ArrivingRequest { request: asked, class: arriving.class, cost_us: dequeued.slot.cost_us };
-        let shed = self.shed(reason, &evicted);
-        Enqueued::QueuedInsteadOf(ticket, displaced, shed)
-    }
-
-    /// Evicts a queued request of the class in favour of the arriving one: of a client with over twice as
-    /// much queued, by cost, or else, once the queue is old, the one that has waited longest.
-    fn displace(
-        &mut self,
-        now: Instant,
-        arriving: &ArrivingRequest,
-        slot: &QueueSlot,
-    ) -> Option<(Dequeued<(SentryRequest, T)>, Reason)> {
-        if matches!(self.plan.decide, Decide::Batch(_)) {
-            return None;
-        }
-        let newest_first = self.order(now, slot.queue, &arriving.class) == Order::NewestFirst;
-        let heaviest = self.hold.heaviest_lane(slot.queue)?;
-        let most_us = self.hold.lane(slot.queue, heaviest).cost_us;
-        let own_us = self.hold.lane(slot.queue, slot.lane).cost_us + u64::from(slot.cost_us);
-        if newest_first {
-            // Of several that wait for about as much, the oldest is the one that would be answered too late.
-            return if most_us > 2 * own_us {
-                Some((self.hold.take_from_lane(slot.queue, heaviest, End::Oldest)?, Reason::ClientShare))
-            } else {
-                let reason = self.expired(slot.queue, &arriving.class);
-                Some((self.hold.take_oldest(slot.queue)?, reason))
-            };
-        }
-        // Clients that ask for about as much are equal: none of them is refused for asking too much.
-        let dequeued =
-            (most_us > 2 * own_us).then(|| self.hold.take_from_lane(slot.queue, heaviest, End::Newest));
-        Some((dequeued??, Reason::ClientShare))
-    }
-
     /// The most important, if there is room for it and none more important waits elsewhere.
     fn next_reserved(&mut self, now: Instant) -> Option<Turn<T>> {
         let (queue, own) = self.first_with_room()?;
@@ -455,14 +386,14 @@ impl<T> SentryGate<T> {
     }
 
     /// It is the turn of one that waited, for which a slot was [taken](Self::take).
-    pub(super) fn go(&mut self, dequeued: Dequeued<(SentryRequest, T)>) -> Turn<T> {
+    fn go(&mut self, dequeued: Dequeued<(SentryRequest, T)>) -> Turn<T> {
         let Dequeued { slot: QueueSlot { queue, .. }, since, value: (asked, request) } = dequeued;
         self.common.give_back_hold(queue);
         Turn::Go { request, asked, arrived: since, slot: Slot { is_guaranteed: false, is_long: false } }
     }
 
     /// One that waited is refused.
-    pub(super) fn refuse(&mut self, dequeued: Dequeued<(SentryRequest, T)>, reason: Reason) -> Turn<T> {
+    fn refuse(&mut self, dequeued: Dequeued<(SentryRequest, T)>, reason: Reason) -> Turn<T> {
         self.common.give_back_hold(dequeued.slot.queue);
         let (asked, request) = dequeued.value;
         let class = self.plan.classes[class_of(dequeued.slot.queue)];
@@ -470,7 +401,7 @@ impl<T> SentryGate<T> {
         Turn::Shed(request, self.shed(reason, &refused))
     }
 
-    pub(super) fn shed(&mut self, reason: Reason, arriving: &ArrivingRequest) -> Shed {
+    fn shed(&mut self, reason: Reason, arriving: &ArrivingRequest) -> Shed {
         if !arriving.request.is_uncounted {
             let counts = self.in_flight.class(arriving.request.class.into());
             counts.shed += 1;
@@ -482,11 +413,20 @@ impl<T> SentryGate<T> {
     }
 
     /// Takes a place in flight, if fewer than `limit` are taken.
-    pub(super) fn take(&mut self, now: Instant, limit: u32) -> bool {
+    fn take(&mut self, now: Instant, limit: u32) -> bool {
         self.in_flight.take(now, &self.plan, limit)
     }
 
-    pub(super) fn no_room(&self, limit: u32) -> Reason {
+    /// Counts a request as long, if its class is and no more of them are in flight than the plan allows.
+    fn take_long(&mut self, now: Instant, request: &SentryRequest) -> bool {
+        if !self.plan.long.has(request.url_class) {
+            return false;
+        }
+        let limit = self.plan.long.limit.unwrap_or(SENTRY_IN_FLIGHT);
+        self.in_flight.take_long(now, &self.plan, limit)
+    }
+
+    fn no_room(&self, limit: u32) -> Reason {
         // Room beyond this class's own limit is reserved for more important classes.
         let most = self.plan.classes.iter().map(|class| class.limit).max().unwrap_or(limit);
         if limit < most && self.common.in_flight() < most { Reason::Reserved } else { Reason::Capacity }
@@ -523,12 +463,6 @@ impl<T> SentryGate<T> {
     fn has_room_for(&self, first: Precedence) -> bool {
         let limit = self.of_rank(first.rank(), |_, class| self.limit_for(class, first.position()));
         limit.is_some_and(|limit| self.common.in_flight() < limit)
-    }
-
-    /// The queues, with the plans of their classes.
-    pub(super) fn queues(&self) -> impl Iterator<Item = (usize, &ClassPlan)> {
-        let classes = self.plan.classes.iter().enumerate();
-        classes.flat_map(|(class, plan)| Position::ALL.map(|position| (queue_of(class, position), plan)))
     }
 
     /// Returns true if the head of the other gate's queue should have been refused by now: that gate does not
@@ -584,8 +518,6 @@ impl<T> SentryGate<T> {
 /// Multiple of the limit beyond which there is no room at all: guarantees that can be kept never need as
 /// much.
 const GUARANTEED_LIMITS: u32 = 2;
-/// Clients over their share have this part of a class's places to wait.
-pub(super) const SPARE_PART: u32 = 4;
 /// One that waits elsewhere goes first if it is older by this part of how long it may wait.
 const SLACK_PART: u32 = 16;
 /// Shift of a gate's index above its count of draws, so that gates draw different numbers; no gate draws 2⁴⁸.

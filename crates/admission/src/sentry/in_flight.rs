@@ -14,13 +14,13 @@
 //! so, for any arrivals and departures meanwhile). While few are in flight it is plain time. While the knee
 //! is unknown, too.
 
-use super::batch::lane_of_cost;
 use super::common::Common;
 use super::long::Long;
 use super::plan::Plan;
 use super::request::{Ending, Position, SentryRequest};
 use super::rows::Ended;
 use super::sample::{ClassCounts, LevelSum, Sample, UrlSum};
+use super::service_times::lane_of_cost;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -63,9 +63,9 @@ impl Paused {
 
 /// One request in flight at this gate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Present {
-    pub(super) started: Instant,
-    pub(super) url_class: u16,
+struct Present {
+    started: Instant,
+    url_class: u16,
     /// It holds no place.
     is_long: bool,
 }
@@ -256,7 +256,8 @@ impl InFlight {
             let age_nanos = now.as_nanos().saturating_sub(started);
             sample.age_us.record(age_nanos.min(slot_nanos * AGE_SLOTS) / 1_000);
         }
-        let (rows, is_merged) = self.ended.drain(now, self.present.iter().map(|(_, present)| present));
+        let present = self.present.iter().map(|(_, present)| (present.url_class, present.started));
+        let (rows, is_merged) = self.ended.drain(now, present);
         sample.rows = rows;
         if is_merged {
             self.common.count_merged_rows();

@@ -5,11 +5,9 @@
 //! short, the number that holds no place is bounded; others are as any request. O(log classes) for each
 //! request, and one comparison where no class is long.
 
-use super::gate::SentryGate;
-use super::request::SentryRequest;
 use alloc::vec::Vec;
-use flashweir_core::limits::{SENTRY_IN_FLIGHT, URL_CLASSES};
-use flashweir_core::{Duration, Instant};
+use flashweir_core::Duration;
+use flashweir_core::limits::URL_CLASSES;
 
 /// Requests that take longer than the target even alone, while others do not: they hold no place among those
 /// that the limit is for.
@@ -30,22 +28,5 @@ impl Long {
     pub fn has(&self, url_class: u32) -> bool {
         let url_class = (url_class as usize % URL_CLASSES) as u16;
         !self.url_classes.is_empty() && self.url_classes.binary_search(&url_class).is_ok()
-    }
-}
-
-impl<T> SentryGate<T> {
-    /// Requests in flight that hold no place, from all gates together.
-    #[must_use]
-    pub fn long_in_flight(&self) -> u32 {
-        self.common.long()
-    }
-
-    /// Counts a request as long, if its class is and no more of them are in flight than the plan allows.
-    pub(super) fn take_long(&mut self, now: Instant, request: &SentryRequest) -> bool {
-        if !self.plan.long.has(request.url_class) {
-            return false;
-        }
-        let limit = self.plan.long.limit.unwrap_or(SENTRY_IN_FLIGHT);
-        self.in_flight.take_long(now, &self.plan, limit)
     }
 }

@@ -1,11 +1,11 @@
 //! The sentry: learns how many requests an origin can have in flight, gives that room to the most important
 //! first, holds what does not fit, refuses the rest.
 //!
-//! Per request, in each worker: `gate` decides (by reservation, by `batch` in rounds, or by a threshold's
-//! share), with `in_flight` (counts and measures; `pausing`: but not those whose clients are waited for;
-//! `rows`: by time; `long`: those that hold no place), `hold` (those who wait, by class and client), `room`
-//! (what a queue may hold) and `common` (what the workers' gates share). `request` has what a gate takes and
-//! answers.
+//! Per request, in each worker: `gate` takes a `request`, decides (by reservation, by `gate/batch` in rounds,
+//! or by a threshold's share) and gives a `gate/answer`. It has `in_flight` (counts and measures;
+//! `gate/pausing`: but not those whose clients are waited for; `rows`: by time; `long`: those that hold no
+//! place), `hold` (those who wait, by class and client), `gate/queues` (places to wait, by `room`, which says
+//! what a queue may hold) and `common` (what the workers' gates share).
 //!
 //! Every 20 ms, for all of them: `planner` learns the limit from what they measured: `work` (how much work
 //! requests are, by `pace`), `measured` (what the origin did over a stretch of time), `look` (both, at one
@@ -16,8 +16,8 @@
 //! `threshold` (which classes the servers suffice for), `delays` (how long rounds gather) and `published`
 //! (the paper's own policies).
 //!
-//! Without acting: `shadow` (the live policy admits every request) and `candidate` (another policy decides
-//! beside it, with `candidate_planner`).
+//! Without acting: `gate/shadow` (the live policy admits every request) and `candidate` (another policy
+//! decides beside it, with `candidate_planner`).
 //!
 //! The rule, in short. The knowledge of the origin is a probability for each of a grid of origins (servers,
 //! time alone, contention), by how long requests took at each number in flight. The limit is the one worth
@@ -29,7 +29,6 @@
 //! first quarter of a minute of a crowd is spent on finding out. Source: Urgaonkar and Shenoy, Cataclysm §3
 //! (the in-flight test), with a learned limit.
 
-mod batch;
 mod calm;
 mod candidate;
 mod candidate_planner;
@@ -48,9 +47,7 @@ mod long;
 mod look;
 mod measured;
 mod model;
-mod order;
 mod pace;
-mod pausing;
 mod plan;
 mod planner;
 mod policy;
@@ -60,7 +57,7 @@ mod request;
 mod room;
 mod rows;
 mod sample;
-mod shadow;
+mod service_times;
 mod threshold;
 mod work;
 
@@ -68,7 +65,7 @@ pub use candidate::{CandidateGate, Compared, VirtualDecision};
 pub use candidate_planner::CandidatePlanner;
 pub use common::Common;
 pub use flashweir_limit::Numbers;
-pub use gate::SentryGate;
+pub use gate::{Arrived, Enqueued, Released, SentryGate, Slot, SlotOpinion, Turn};
 pub use hold::Ticket;
 pub use in_flight::{Paused, Permit};
 pub use learning::{Learning, Rules};
@@ -78,5 +75,6 @@ pub use plan::{BatchTest, ClassPlan, Costs, Decide, Explanation, Plan, Rule};
 pub use planner::SentryPlanner;
 pub use policy::{ClassPolicy, LadderStep, Policing, Policy};
 pub use published::{Published, PublishedRule};
-pub use request::{Arrived, Ending, Enqueued, Position, Released, SentryRequest, Slot, SlotOpinion, Turn};
-pub use sample::{ClassCounts, LevelSum, LongCounts, ROWS, SERVICE_TIMES, Sample, UrlSum};
+pub use request::{Ending, Position, SentryRequest};
+pub use sample::{ClassCounts, LevelSum, LongCounts, ROWS, Sample, UrlSum};
+pub use service_times::SERVICE_TIMES;

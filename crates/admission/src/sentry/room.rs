@@ -36,12 +36,9 @@
 //! decision, and one addition to a shared counter for each refusal and, while the queue stands, for each
 //! request that finds a free slot. Where two gates change the state at once, the first one counts.
 
-use super::gate::{SPARE_PART, SentryGate};
-use super::hold::{position_of, queue_of};
-use super::plan::{ClassPlan, Decide};
-use super::request::{Position, Turn};
+use super::plan::ClassPlan;
 use crate::sync::{AtomicU32, AtomicU64, Ordering::SeqCst};
-use flashweir_core::{Duration, Instant, Reason};
+use flashweir_core::{Duration, Instant};
 
 /// Targets in which a queue is not empty before it stands, and in which no request is refused before it
 /// stands no more. With fewer, people who wait while a greedy client or a crawler is being found out are
@@ -170,59 +167,6 @@ impl QueueState {
 
 fn age(now: Instant, since: u64) -> Duration {
     now.saturating_since(Instant::from_nanos(since >> 1))
-}
-
-impl<T> SentryGate<T> {
-    /// Returns true if as many of a class wait that it is no passing matter: a quarter of those for whom
-    /// there are places, or a queue that stands.
-    #[must_use]
-    pub fn is_crowded(&self, class: u8) -> bool {
-        let plan = self.plan.classes.get(usize::from(class));
-        let held = [Position::Usual, Position::HotSpot]
-            .map(|at| self.common.held_in(queue_of(class.into(), at)))
-            .into_iter()
-            .sum::<u32>();
-        let stands = |plan, at| self.room(queue_of(class.into(), at), plan).is_standing;
-        plan.is_some_and(|plan| {
-            held >= plan.hold_len.div_ceil(SPARE_PART)
-                || stands(plan, Position::Usual)
-                || stands(plan, Position::HotSpot)
-        })
-    }
-
-    /// Bounds in force for a queue.
-    pub(super) fn room(&self, queue: usize, class: &ClassPlan) -> Room {
-        Room::of(class, self.queue_state(queue).is_some_and(QueueState::stands))
-    }
-
-    /// State that decides if a queue stands: none where requests wait for other reasons than want of room,
-    /// for rounds, or until the origin would otherwise have nothing to do.
-    pub(super) fn queue_state(&self, queue: usize) -> Option<&QueueState> {
-        let may_stand =
-            !matches!(self.plan.decide, Decide::Batch(_)) && position_of(queue) != Position::OverShare;
-        self.common.queue_state(queue).filter(|_| may_stand)
-    }
-
-    /// Takes out a request, of any class, that has waited for as long as is worth it.
-    pub(super) fn next_expired(&mut self, now: Instant) -> Option<Turn<T>> {
-        let is_expired = |queue: usize, class: &ClassPlan| {
-            let since = self.hold.oldest_since(queue);
-            since.is_some_and(|since| now.saturating_since(since) >= self.room(queue, class).wait)
-        };
-        let (queue, class) = self.queues().find(|&(queue, class)| is_expired(queue, class))?;
-        let (target, reason) = (class.target, self.expired(queue, class));
-        let dequeued = self.hold.take_oldest(queue)?;
-        if let Some(queue_state) = self.queue_state(queue) {
-            queue_state.refused(now, target);
-        }
-        let is_over_share = position_of(queue) == Position::OverShare;
-        Some(self.refuse(dequeued, if is_over_share { Reason::ClientShare } else { reason }))
-    }
-
-    /// Reason for refusing the oldest of a queue: that of one that stands would be in time, had it a place.
-    pub(super) fn expired(&self, queue: usize, class: &ClassPlan) -> Reason {
-        if self.room(queue, class).is_standing { self.no_room(class.limit) } else { Reason::Deadline }
-    }
 }
 
 const STANDS: u64 = 1;

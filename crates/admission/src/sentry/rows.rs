@@ -1,6 +1,5 @@
 //! Rows of evidence: requests that ended and requests in flight, by URL class and time.
 
-use super::in_flight::Present;
 use alloc::vec::Vec;
 use flashweir_core::{Duration, Instant};
 use flashweir_limit::{Row, TIME_BINS, time_bin_nanos};
@@ -23,16 +22,16 @@ impl Ended {
         is_merged
     }
 
-    /// Rows of a drain at `now`, with those present, each pair of class and time once; true if classes had to
-    /// be merged. O(n log n).
-    pub(super) fn drain<'a>(
+    /// Rows of a drain at `now`, with those present by URL class and start, each pair of class and time once;
+    /// true if classes had to be merged. O(n log n).
+    pub(super) fn drain(
         &mut self,
         now: Instant,
-        present: impl Iterator<Item = &'a Present>,
+        present: impl Iterator<Item = (u16, Instant)>,
     ) -> (Vec<Row>, bool) {
-        let present = present.map(|one| Row {
-            class: one.url_class.into(),
-            bin: bin(now.saturating_since(one.started)),
+        let present = present.map(|(url_class, started)| Row {
+            class: url_class.into(),
+            bin: bin(now.saturating_since(started)),
             in_flight: 1,
             ..Row::default()
         });
@@ -92,13 +91,13 @@ mod tests {
         [(3, ms(10), true), (3, ms(10), true), (1, ms(200), false)]
             .into_iter()
             .for_each(|(class, took, is_completed)| assert!(!ended.add(class, took, is_completed)));
-        let (few, is_merged) = ended.drain(Instant::ZERO, [].iter());
+        let (few, is_merged) = ended.drain(Instant::ZERO, [].into_iter());
         let counts = |row: &Row| (row.class, row.completed, row.left);
         assert_eq!(few.iter().map(counts).collect::<Vec<_>>(), [(1, 0, 1), (3, 2, 0)]);
         assert!(!is_merged);
         let merged = (0..8_000u16).filter(|i| ended.add(i % 1_000, ms(1 << (i % 11)), true)).count();
         assert!((6..=8).contains(&merged), "{merged}");
-        let (many, _) = ended.drain(Instant::ZERO, [].iter());
+        let (many, _) = ended.drain(Instant::ZERO, [].into_iter());
         assert!(many.len() <= ROWS_MAX, "{}", many.len());
         assert_eq!(many.iter().map(|row| row.completed).sum::<u32>(), 8_000);
     }

@@ -1,6 +1,7 @@
 //! Samples from the gate to the planner: counts, integrals over time and distributions.
 
 use super::rows::{ROWS_MAX, compact};
+use super::service_times::SERVICE_TIMES;
 use crate::Flow;
 use alloc::vec::Vec;
 use flashweir_core::Instant;
@@ -114,9 +115,6 @@ pub struct ClassCounts {
     /// Wait of the oldest that waits, microseconds, at the end of the interval.
     pub oldest_held_us: u64,
 }
-
-/// Service times that are distinguished: 1 ms · 1.5ʲ, up to 292 ms, and more.
-pub const SERVICE_TIMES: usize = 16;
 
 /// Completed requests of one URL class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,8 @@
 //! target: that is the service's, not the client's. One that never comes back is neither completed nor
 //! failed. O(1).
 
-use super::gate::SentryGate;
-use super::in_flight::{Paused, Permit};
+use super::SentryGate;
+use crate::sentry::in_flight::{Paused, Permit};
 use flashweir_core::Instant;
 
 impl<T> SentryGate<T> {
@@ -35,8 +35,8 @@ impl<T> SentryGate<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Arrived, Common, Ending, Policy, Sample, SentryPlanner, SentryRequest};
     use super::*;
+    use crate::sentry::{Arrived, Common, Ending, Policy, Sample, SentryPlanner, SentryRequest};
     use alloc::sync::Arc;
     use alloc::vec::Vec;
     use flashweir_core::Duration;

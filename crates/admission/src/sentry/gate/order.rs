@@ -1,10 +1,11 @@
 //! Order of the requests in a queue: which is next, and how long the last one waits.
 
-use super::gate::SentryGate;
-use super::hold::queue_of;
-use super::plan::{ClassPlan, Decide};
-use super::request::{ArrivingRequest, SentryRequest};
-use super::room::Room;
+use super::SentryGate;
+use super::arriving::ArrivingRequest;
+use crate::sentry::hold::queue_of;
+use crate::sentry::plan::{ClassPlan, Decide};
+use crate::sentry::request::SentryRequest;
+use crate::sentry::room::Room;
 use flashweir_core::{Duration, Instant};
 
 /// Order in which the requests of a queue go.

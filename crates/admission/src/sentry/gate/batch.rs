@@ -10,11 +10,12 @@
 //! delay. Once a request was refused, less important ones of the same moment are refused untested. A request
 //! that passes but finds no room under the limit waits for the next round.
 
-use super::gate::SentryGate;
-use super::hold::{End, queue_of};
-use super::plan::{BatchTest, ClassPlan};
-use super::request::{ArrivingRequest, Position, Slot, SlotOpinion, Turn};
-use super::sample::SERVICE_TIMES;
+use super::SentryGate;
+use super::answer::{Slot, SlotOpinion, Turn};
+use super::arriving::ArrivingRequest;
+use crate::sentry::hold::{End, queue_of};
+use crate::sentry::plan::{BatchTest, ClassPlan};
+use crate::sentry::request::Position;
 use flashweir_core::limits::{CLASSES, CLIENT_LANES};
 use flashweir_core::{Duration, Instant, Reason};
 
@@ -185,27 +186,10 @@ fn passing(
 /// A class without a delay that finds no room looks again so much later.
 const PUT_OFF: Duration = Duration::from_millis(5);
 
-/// The lane of a service time: 1 ms and less, and from there steps of a half more.
-pub(super) fn lane_of_cost(cost_us: u32) -> usize {
-    LANES_END_US.partition_point(|&end_us| end_us < cost_us)
-}
-
-/// Ends of the lanes of service time, microseconds: 1 ms · 1.5ʲ; what is longer is in one more.
-pub(super) const LANES_END_US: [u32; SERVICE_TIMES - 1] = {
-    let mut ends = [1_000; SERVICE_TIMES - 1];
-    let mut lane = 1;
-    while lane < ends.len() {
-        ends[lane] = ends[lane - 1] + ends[lane - 1] / 2;
-        lane += 1;
-    }
-    ends
-};
-
 #[cfg(test)]
 mod tests {
-    use super::super::planner::SentryPlanner;
-    use super::super::policy::Policy;
     use super::*;
+    use crate::sentry::{Policy, SentryPlanner};
     use alloc::sync::Arc;
 
     /// Requests of 10 ms that pass, by how many wait, how many are in flight and how long they have waited.
@@ -253,12 +237,6 @@ mod tests {
         assert_eq!(unknown, 7, "whose service time is unknown");
         let endless = passing(&test, &planner.current().classes[0], 0, Duration::ZERO, 7, u64::MAX / 2);
         assert_eq!(endless, 0);
-    }
-
-    #[test]
-    fn lanes_grow_by_half_and_the_last_is_open() {
-        let lanes = [0, 1_000, 1_001, 1_500, 1_501, 291_871, 291_872, u32::MAX].map(lane_of_cost);
-        assert_eq!((lanes, LANES_END_US[14]), ([0, 0, 1, 1, 2, 14, 15, 15], 291_871));
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! above a class's limit stand for its queue, and a request that finds that full would have been refused. The
 //! limit itself cannot be tested in shadow (moving it moves nothing); it is what quiet times tell. O(1).
 
-use super::gate::SentryGate;
-use super::in_flight::Permit;
-use super::plan::{ClassPlan, Decide};
-use super::request::{ArrivingRequest, SentryRequest, Slot};
+use super::SentryGate;
+use super::answer::Slot;
+use super::arriving::ArrivingRequest;
+use crate::sentry::in_flight::Permit;
+use crate::sentry::plan::{ClassPlan, Decide};
+use crate::sentry::request::SentryRequest;
 use flashweir_core::{Instant, Reason, Shed};
 
 impl<T> SentryGate<T> {
@@ -34,7 +36,7 @@ impl<T> SentryGate<T> {
     }
 
     /// A slot, even beyond the limit.
-    pub(crate) fn take_beyond_limit(&mut self, now: Instant, is_guaranteed: bool) -> Slot {
+    fn take_beyond_limit(&mut self, now: Instant, is_guaranteed: bool) -> Slot {
         // There is no limit of that size, so there is a place.
         let _always = self.take(now, u32::MAX);
         Slot { is_guaranteed, is_long: false }
@@ -60,8 +62,8 @@ impl<T> SentryGate<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Common, Ending, Policy, SentryPlanner};
     use super::*;
+    use crate::sentry::{Common, Ending, Policy, SentryPlanner};
     use alloc::sync::Arc;
     use alloc::vec::Vec;
     use flashweir_core::Duration;
