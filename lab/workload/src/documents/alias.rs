@@ -1,6 +1,6 @@
 //! Drawing one of many weighted alternatives in constant time.
 
-use super::popularity::PopularityError;
+use super::popularity_error::PopularityError;
 use flashweir_core::Rng;
 use flashweir_core::limits::DOCUMENTS;
 use std::sync::Arc;

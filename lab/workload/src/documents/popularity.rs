@@ -1,8 +1,8 @@
 //! Popularity of documents.
 
 use super::alias::Alias;
+use super::popularity_error::PopularityError;
 use flashweir_core::Rng;
-use flashweir_core::limits::DOCUMENTS;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -37,38 +37,13 @@ pub enum Popularity {
     Recorded(Arc<[u32]>),
 }
 
-/// The numbers given do not make a popularity.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PopularityError {
-    /// Nothing to choose from.
-    #[error("a popularity needs at least one document")]
-    NoDocuments,
-    /// More than [`DOCUMENTS`].
-    #[error("a popularity holds at most {DOCUMENTS} documents")]
-    TooManyDocuments,
-    /// A weight that is negative, infinite or not a number.
-    #[error("{weight} is not a weight (of document {index}): expected a finite number, zero or more")]
-    NotAWeight {
-        /// Number of the document, from zero.
-        index: usize,
-        /// The weight given.
-        weight: f64,
-    },
-    /// No document would ever be drawn.
-    #[error("the weights of all documents are zero: at least one must be above")]
-    AllZero,
-    /// An exponent that is negative, infinite or not a number.
-    #[error("{0} is not the exponent of a Zipf popularity: expected a finite number, zero or more")]
-    NotAnExponent(f64),
-}
-
 impl Popularity {
     /// Zipf's law: document i is asked for in proportion to 1/(i + 1)^α, so document 0 most. α = 0 is
     /// uniform; 0.6 to 1 is usual for the web; the requests behind the thesis of Esser (§3) have 1.5. About
     /// 0.1 µs and, afterwards, 8 bytes a document.
     ///
     /// # Errors
-    /// α negative or not finite; no documents or more than [`DOCUMENTS`].
+    /// α negative or not finite; no documents or more than [`DOCUMENTS`](flashweir_core::limits::DOCUMENTS).
     pub fn zipf(alpha: f64, count: u32) -> Result<Self, PopularityError> {
         if !(alpha.is_finite() && alpha >= 0.0) {
             return Err(PopularityError::NotAnExponent(alpha));

@@ -2,7 +2,9 @@
 
 use crate::recording::combined;
 use crate::recording::json_lines::{self, Layout};
-use crate::recording::{alb, envoy, haproxy, har, nasa_tsv, w3c, world_cup};
+use crate::recording::{alb, envoy, haproxy, json, nasa_tsv, w3c, world_cup};
+use hifijson::token::Lex as _;
+use hifijson::{Error, SliceLexer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -69,7 +71,7 @@ static TABLE: [Known; 13] = [
         format: Format::Har,
         names: &["har"],
         writer: "a browser's HTTP archive",
-        fits: har::looks_like,
+        fits: is_archive,
         order: Order::ByEnd,
         lacks: "it is one person's session; requests to other hosts and answers from the browser's cache are left out",
     },
@@ -244,6 +246,19 @@ pub(super) fn lines(first: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn any_line(first: &[u8], fits: impl Fn(&[u8]) -> bool) -> bool {
     lines(first).any(fits)
+}
+
+/// Returns whether a file that begins so is an HTTP archive: an object whose first key is `log`, which holds
+/// an object.
+fn is_archive(first: &[u8]) -> bool {
+    let mut is_archive = false;
+    let mut lexer = SliceLexer::new(first);
+    // The beginning is all that there is, so that the document has no end.
+    let _ = json::object(&mut lexer, |key, lexer| {
+        is_archive = key == b"log" && lexer.ws_peek() == Some(b'{');
+        Err(Error::Depth)
+    });
+    is_archive
 }
 
 fn is_json(first: &[u8], layout: &Layout) -> bool {

@@ -7,8 +7,7 @@ use crate::recording::entry::{Entry, EntryTarget, Flaw, checked_method, checked_
 use crate::recording::json;
 use crate::recording::log_time;
 use crate::recording::problem::{Defect, RecordLocation};
-use hifijson::token::Lex as _;
-use hifijson::{Error, IterLexer, Lex, SliceLexer};
+use hifijson::{Error, IterLexer, Lex};
 use std::io::BufRead;
 
 /// The parts of an entry that are used.
@@ -45,19 +44,6 @@ pub(super) fn read(stream: impl BufRead, collector: &mut Collector<'_>) -> Resul
         (None, None, Err(_)) => collector.take(location, Err(Defect::BrokenArchive.unshown())),
         (None, None, Ok(())) => Ok(()),
     }
-}
-
-/// Returns whether a file that begins so is an archive: an object whose first key is `log`, which holds an
-/// object.
-pub(super) fn looks_like(first: &[u8]) -> bool {
-    let mut is_archive = false;
-    let mut lexer = SliceLexer::new(first);
-    // The beginning is all that there is, so that the document has no end.
-    let _ = json::object(&mut lexer, |key, lexer| {
-        is_archive = key == b"log" && lexer.ws_peek() == Some(b'{');
-        Err(Error::Depth)
-    });
-    is_archive
 }
 
 fn entries<L: Lex>(lexer: &mut L, mut visit: impl FnMut(Fields) -> Result<(), Error>) -> Result<(), Error> {
