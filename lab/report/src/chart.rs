@@ -1,9 +1,9 @@
 //! Content of a chart; `chart_drawing` draws it.
 
-use crate::figure::{Figure, LegendEntry, Swatch};
+use crate::figure::{LegendEntry, Swatch};
 use crate::scale::Spacing;
 use crate::series::Style;
-use crate::{Hue, ReportError, Series, chart_drawing, stack};
+use crate::{Hue, Series};
 
 /// Series over one x axis, with what helps to read them: reference lines, shaded stretches and marked
 /// moments.
@@ -149,18 +149,6 @@ impl Chart {
     pub fn marker(mut self, label: impl Into<String>, x: f64) -> Self {
         self.markers.push(Marker { label: label.into(), x });
         self
-    }
-
-    /// The drawn chart with its legend.
-    ///
-    /// # Errors
-    /// [`ReportError`] when the SVG backend fails, which no numbers passed in should cause.
-    pub fn figure(&self) -> Result<Figure, ReportError> {
-        if self.stack.is_empty() {
-            chart_drawing::figure(self)
-        } else {
-            chart_drawing::figure(&stack::readable(self))
-        }
     }
 
     pub(crate) fn legend(&self) -> Vec<LegendEntry> {

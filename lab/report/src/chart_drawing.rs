@@ -27,7 +27,17 @@ struct Plot {
     bottom: i32,
 }
 
-pub(crate) fn figure(chart: &Chart) -> Result<Figure, ReportError> {
+impl Chart {
+    /// The drawn chart with its legend.
+    ///
+    /// # Errors
+    /// [`ReportError`] when the SVG backend fails, which no numbers passed in should cause.
+    pub fn figure(&self) -> Result<Figure, ReportError> {
+        if self.stack.is_empty() { figure(self) } else { figure(&stack::readable(self)) }
+    }
+}
+
+fn figure(chart: &Chart) -> Result<Figure, ReportError> {
     let x = x_scale(chart);
     let labels = place_labels(&chart.markers, &x);
     let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0);

@@ -1,6 +1,8 @@
 //! A drawn plot: an SVG that can be read aloud, and its legend.
 
-use crate::{Hue, ReportError, standalone};
+mod standalone;
+
+use crate::{Hue, ReportError};
 use askama::Template;
 
 /// Width of every figure, and the x positions between which its points lie: the same for all, so that their

@@ -27,7 +27,6 @@ mod palette;
 mod scale;
 mod series;
 mod stack;
-mod standalone;
 mod strip;
 mod table;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A figure in its own file, where no page says what it is called and what its colours mean.
 
+use super::{Figure, LegendEntry, Swatch, WIDTH};
+use crate::ReportError;
 use crate::canvas::text_width;
-use crate::figure::{LegendEntry, Swatch, WIDTH};
-use crate::{Figure, ReportError};
 use askama::Template;
 
 /// Pixels: the title's line, a line of the legend, its text, a sample and the gap behind it, and between two
@@ -39,7 +39,7 @@ struct Placed<'a> {
 }
 
 /// The plot below its title and legend; it is `height` pixels high itself.
-pub(crate) fn svg(figure: &Figure, height: u32) -> Result<String, ReportError> {
+pub(super) fn svg(figure: &Figure, height: u32) -> Result<String, ReportError> {
     let entries = placed(figure.legend());
     let top = entries.last().map_or(TITLE, |last| last.y + LINE);
     let standalone = Standalone {
