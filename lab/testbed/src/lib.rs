@@ -22,6 +22,7 @@
 
 mod error;
 mod leftovers;
+mod link;
 mod long_wire;
 mod namespace;
 mod network;

@@ -16,8 +16,8 @@ use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use rustix::process::setpriority_process;
 
 use crate::TestbedError;
+use crate::link::{PACKET_BYTES, bring_up, join};
 use crate::namespace::Namespace;
-use crate::network::{PACKET_BYTES, bring_up, join};
 use crate::tools::run;
 
 /// Packets under way in one direction; more wait in the socket.

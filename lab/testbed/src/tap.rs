@@ -6,7 +6,8 @@ use std::time::Duration;
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, eth, recv, socket};
 
-use crate::{Testbed, TestbedError};
+use crate::TestbedError;
+use crate::namespace::Namespace;
 
 /// Room for packets that come while no call reads, bytes.
 const ROOM_BYTES: usize = 8 << 20;
@@ -19,15 +20,16 @@ const WAIT: Duration = Duration::from_millis(100);
 pub struct Tap(OwnedFd);
 
 impl Tap {
-    pub(crate) fn new(testbed: &Testbed, namespace: &str) -> Result<Self, TestbedError> {
+    pub(crate) fn new(namespace: &Namespace) -> Result<Self, TestbedError> {
         let open = || {
             let tap = socket(AddressFamily::PACKET, SocketType::DGRAM, Some(eth::IP))?;
             set_socket_recv_buffer_size_force(&tap, ROOM_BYTES)?;
             set_socket_timeout(&tap, Timeout::Recv, Some(WAIT))?;
             Ok(tap)
         };
-        let tap: rustix::io::Result<OwnedFd> = testbed.inside(namespace, open)?;
-        tap.map(Self).map_err(|error| TestbedError::kernel(format!("{namespace}: packets"))(error.into()))
+        let tap: rustix::io::Result<OwnedFd> = namespace.inside(open)?;
+        tap.map(Self)
+            .map_err(|error| TestbedError::kernel(format!("{}: packets", namespace.role()))(error.into()))
     }
 
     /// The beginning of the next packet, written over `room`; none if none comes within a tenth of a second.
