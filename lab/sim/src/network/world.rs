@@ -12,7 +12,6 @@ use super::record::{FlowRecord, FlowSettings, TcpId};
 use super::stage::Watch;
 use super::tcp::{Segment, TcpSettings};
 use super::topology::{LinkId, NodeId, RouteId, Topology, bounded};
-use super::world_checks;
 use super::{Direction, NetworkError};
 use crate::engine::{EventHash, Queue};
 use flashweir_core::{Instant, Rng, limits};
@@ -317,14 +316,5 @@ impl Network {
     #[must_use]
     pub fn packets(&self) -> PacketBooks {
         self.books
-    }
-
-    /// Checks everything, in every build: conservation over all links and the agreement of all books.
-    /// O(links).
-    ///
-    /// # Errors
-    /// With the numbers that do not agree.
-    pub fn check(&self) -> Result<(), String> {
-        world_checks::everything(self)
     }
 }

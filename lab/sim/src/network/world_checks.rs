@@ -15,16 +15,22 @@ pub(super) const AFTER_EVERY_EVENT: &[Check<Network>] = &[
     ("sent = delivered + dropped + held", sums),
 ];
 
-/// O(links), for the end of a run.
-pub(super) fn everything(network: &Network) -> Result<(), String> {
-    for (index, link) in network.links.iter().enumerate() {
-        link.check().map_err(|problem| format!("link {index}: {problem}"))?;
+impl Network {
+    /// Checks everything, in every build: conservation over all links and the agreement of all books.
+    /// O(links).
+    ///
+    /// # Errors
+    /// With the numbers that do not agree.
+    pub fn check(&self) -> Result<(), String> {
+        for (index, link) in self.links.iter().enumerate() {
+            link.check().map_err(|problem| format!("link {index}: {problem}"))?;
+        }
+        let held: u64 = self.links.iter().map(|link| link.held() as u64).sum();
+        if held != self.books.held {
+            return Err(format!("links hold {held} packets, the books say {}", self.books.held));
+        }
+        sums(self)
     }
-    let held: u64 = network.links.iter().map(|link| link.held() as u64).sum();
-    if held != network.books.held {
-        return Err(format!("links hold {held} packets, the books say {}", network.books.held));
-    }
-    sums(network)
 }
 
 fn sums(network: &Network) -> Result<(), String> {

@@ -12,12 +12,14 @@
 mod endpoint;
 mod receiver;
 mod round_trip;
+mod segment;
 mod sender;
 mod settings;
 mod timer;
 mod window;
 
-pub(super) use endpoint::{Endpoint, Segment, syn_wait};
+pub(super) use endpoint::{Endpoint, syn_wait};
+pub(super) use segment::Segment;
 pub(super) use sender::Timeout;
 pub use settings::{Counting, Recovery, TcpSettings, TimeoutFloor};
 pub(super) use timer::Timer;
