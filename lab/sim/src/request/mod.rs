@@ -43,6 +43,7 @@ pub mod senders;
 mod server;
 mod server_side;
 mod signs;
+mod simulation;
 mod slab;
 mod starvation;
 mod transport;
@@ -64,5 +65,6 @@ pub use packets::{
 pub use scenario::{ClassModel, Scenario, ScenarioError, WarmUp};
 pub use server::{Departed, Discipline, Level, Memory, Overflow, ServerCounts, ServerModel};
 pub use signs::{Demotions, SignModel};
+pub use simulation::{Simulation, run, run_checking_calm};
 pub use work::Work;
-pub use world::{RunError, Simulation, run, run_checking_calm};
+pub use world::RunError;

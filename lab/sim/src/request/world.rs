@@ -1,13 +1,11 @@
-//! One run: the world, its events and their order.
+//! Everything there is in a run, and its events.
 
 use super::books::Books;
 use super::calm::CalmCheck;
-use super::checks;
 use super::clients::{TimeLimits, Visitor};
 use super::event::{Event, Happened};
 use super::fault::{FaultKind, Troubles};
 use super::gate::{Asked, GateStage, LimitTaken, PlanTaken, Refusal, Ticked};
-use super::outcome::RunOutcome;
 use super::packets::Packets;
 use super::server::{Server, Turn};
 use super::slab::{Id, Slab};
@@ -21,28 +19,6 @@ use flashweir_core::limits::{SIM_PEOPLE, SIM_PLANS};
 use flashweir_core::{Duration, Instant, Rng};
 use flashweir_workload::Arrival;
 use flashweir_workload::schedule::Arrivals;
-
-/// A run under way.
-///
-/// ```
-/// use flashweir_core::{Duration, Instant};
-/// use flashweir_sim::request::{ClassModel, Scenario, ServerModel, Simulation, Work};
-/// use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
-///
-/// let profile = RateProfile::constant(50.0, Duration::from_secs(10))?;
-/// let schedule = Schedule::one(ArrivalProcess::Poisson(profile), 7);
-/// let class = ClassModel::new("all", Work::Exponential { mean: Duration::from_millis(10) });
-/// let scenario = Scenario::new(schedule, class, ServerModel::first_come(1, 1));
-/// let mut simulation = Simulation::new(&scenario)?;
-/// while simulation.run_until(simulation.now() + Duration::from_secs(1))? {
-///     // Tell the user how far it is.
-/// }
-/// let outcome = simulation.finish();
-/// assert_eq!(outcome.totals().offered, outcome.totals().completed);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct Simulation<'a>(World<'a>);
 
 /// A run that cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +76,6 @@ pub(super) struct World<'a> {
     pub(super) starvation: Starvation,
     /// Check of calm periods, where it was asked for.
     pub(super) calm: Option<CalmCheck>,
-    checked_at_events: u64,
 }
 
 /// A try on its way to the gate, in the service, or on its way back.
@@ -152,84 +127,8 @@ pub(super) enum Answer {
     Broken,
 }
 
-impl<'a> Simulation<'a> {
-    /// The world at time zero.
-    ///
-    /// # Errors
-    /// A scenario that makes no run.
-    pub fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
-        scenario.check()?;
-        World::new(scenario).map(Self)
-    }
-
-    /// Looks for requests that the sentry refuses although nothing is short: [`RunOutcome::calm`] says what
-    /// was found. To be called before anything happens.
-    pub fn check_calm(&mut self) {
-        self.0.calm = Some(CalmCheck::of(self.0.scenario));
-    }
-
-    /// Lets everything happen that happens before `until`. Whether there is more to come.
-    ///
-    /// # Errors
-    /// A bound is met: the run is over and has no result.
-    pub fn run_until(&mut self, until: Instant) -> Result<bool, RunError> {
-        loop {
-            if self.0.is_over() {
-                return Ok(false);
-            }
-            match self.0.next_at() {
-                Some(at) if at < until => self.0.step(until)?,
-                Some(_) => return Ok(true),
-                None => return Ok(false),
-            }
-        }
-    }
-
-    /// The time of the next event: where [`run_until`](Self::run_until) stopped, or a little later.
-    #[must_use]
-    pub fn now(&self) -> Instant {
-        self.0.next_at().unwrap_or_else(|| self.0.now())
-    }
-
-    /// Events that have happened.
-    #[must_use]
-    pub fn events(&self) -> u64 {
-        self.0.events()
-    }
-
-    /// Ends the run and returns its outcome.
-    #[must_use]
-    pub fn finish(mut self) -> RunOutcome {
-        self.0.check_everything();
-        let now = self.0.now();
-        self.0.server.advance(now);
-        RunOutcome::new(self.0)
-    }
-}
-
-/// Runs a scenario from its beginning to its end.
-///
-/// # Errors
-/// A scenario that makes no run, or one that meets a bound.
-pub fn run(scenario: &Scenario) -> Result<RunOutcome, RunError> {
-    let mut simulation = Simulation::new(scenario)?;
-    simulation.run_until(Instant::MAX)?;
-    Ok(simulation.finish())
-}
-
-/// The same with [`Simulation::check_calm`].
-///
-/// # Errors
-/// A scenario that makes no run, or one that meets a bound.
-pub fn run_checking_calm(scenario: &Scenario) -> Result<RunOutcome, RunError> {
-    let mut simulation = Simulation::new(scenario)?;
-    simulation.check_calm();
-    simulation.run_until(Instant::MAX)?;
-    Ok(simulation.finish())
-}
-
 impl<'a> World<'a> {
-    fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
+    pub(super) fn new(scenario: &'a Scenario) -> Result<Self, RunError> {
         let (bin, bins) = (scenario.bin, scenario.bins());
         let classes = scenario.classes.len();
         let root = Rng::new(scenario.seed).fork(WORK);
@@ -270,7 +169,6 @@ impl<'a> World<'a> {
             sent: vec![0; classes],
             starvation: Starvation::of(scenario),
             calm: None,
-            checked_at_events: 0,
         };
         for (fault, index) in scenario.faults.iter().zip(0..) {
             world.queue.schedule(fault.during.start, Event::Fault { index, begins: true })?;
@@ -285,7 +183,7 @@ impl<'a> World<'a> {
     }
 
     /// Returns true if no visitor is present or still to come; planners go on until the end of the schedule.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         let planner_goes_on = self.gate.next_tick_at().is_some_and(|next| next < self.ends_at);
         let packets_go_on = self.packets.as_ref().is_some_and(|(_, packets)| {
             packets.has_bins_to_close() || packets.next_tick_at().is_some_and(|next| next < self.ends_at)
@@ -293,24 +191,7 @@ impl<'a> World<'a> {
         self.coming.is_none() && self.visitors.len() == 0 && !planner_goes_on && !packets_go_on
     }
 
-    /// Lets the next thing happen, if it is before `until`. Where packets and people are due at the same
-    /// time, packets are first.
-    fn step(&mut self, until: Instant) -> Result<(), RunError> {
-        if let Some((now, happening)) = self.next_of_packets(until)? {
-            self.happened_to_packets(now, happening)?;
-            self.release_held(now)?;
-            self.check_step(now);
-        } else if self.queue.next_at().is_some_and(|at| at < until)
-            && let Some((now, event)) = self.queue.pop()
-        {
-            self.handle(now, event)?;
-            self.release_held(now)?;
-            self.check_step(now);
-        }
-        Ok(())
-    }
-
-    fn handle(&mut self, now: Instant, event: Event) -> Result<(), RunError> {
+    pub(super) fn handle(&mut self, now: Instant, event: Event) -> Result<(), RunError> {
         match event {
             Event::Come => self.come(now)?,
             Event::Ask(visitor) => self.ask(now, visitor)?,
@@ -327,15 +208,6 @@ impl<'a> World<'a> {
             Event::CloseBin => self.close_bin(now)?,
         }
         Ok(())
-    }
-
-    fn check_step(&mut self, now: Instant) {
-        if cfg!(debug_assertions) {
-            crate::engine::check_world(now, self, &checks::after_every_step());
-            if self.hash.events() >= self.checked_at_events + EVENTS_BETWEEN_FULL_CHECKS {
-                self.check_everything();
-            }
-        }
     }
 
     /// The next person is taken from the schedule.
@@ -416,14 +288,7 @@ impl<'a> World<'a> {
             FaultKind::LostFeedback(_) => Ok(()),
         }
     }
-
-    fn check_everything(&mut self) {
-        self.checked_at_events = self.hash.events();
-        crate::engine::check_world(self.now(), self, &checks::now_and_then());
-    }
 }
 
 /// Names the forks that work is drawn from: "work" in ASCII.
 const WORK: u64 = 0x776F_726B << 32;
-/// A full check looks at every person and try, so it is rare.
-const EVENTS_BETWEEN_FULL_CHECKS: u64 = 16_384;

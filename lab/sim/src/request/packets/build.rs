@@ -1,6 +1,6 @@
 //! Makes a network of its description.
 
-use super::check::{at, wrong};
+use super::error::{at, wrong};
 use super::{ClientGroup, DatagramSource, PacketNetwork, Transfer, Wire};
 use crate::network::{
     Buffer, DatagramSettings, LinkId, LinkSettings, Network, NetworkError, NodeId, RouteId, SourceId, TcpId,

@@ -1,22 +1,11 @@
-//! Validation of the description of a network, and its errors.
+//! Validation of the description of a network.
 
 use super::build::Built;
+use super::error::wrong;
 use super::{ClientGroup, PacketNetwork, RouterPlace};
-use crate::network::NetworkError;
 use crate::request::{ClassModel, ScenarioError};
 use flashweir_core::limits::{SIM_CLIENTS, SIM_TRANSFERS};
 use flashweir_core::{Duration, Instant};
-use std::fmt::Display;
-
-/// An error at one place of the description.
-pub(super) fn wrong<T>(key: impl Display, problem: impl Into<String>) -> Result<T, ScenarioError> {
-    Err(ScenarioError { key: format!("network.{key}"), problem: problem.into() })
-}
-
-/// Says at which place of the description the network met an error.
-pub(super) fn at(key: impl Display) -> impl FnOnce(NetworkError) -> ScenarioError {
-    move |error| ScenarioError { key: format!("network.{key}"), problem: error.to_string() }
-}
 
 impl PacketNetwork {
     /// Checks everything that does not need the clients' links, and that there are not too many of those.

@@ -4,6 +4,7 @@
 mod build;
 mod check;
 mod description;
+mod error;
 mod outcome;
 mod series;
 mod under_way;

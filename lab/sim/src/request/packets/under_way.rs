@@ -91,7 +91,7 @@ impl Packets {
                 token: u64::MAX - index as u64,
             };
             let opened = packets.network.open(Instant::from_duration(transfer.starts), settings);
-            let flow = opened.map_err(super::check::at(format_args!("transfers[{index}]")))?;
+            let flow = opened.map_err(super::error::at(format_args!("transfers[{index}]")))?;
             packets.transfers.push(TransferUnderWay {
                 flow: Some(flow),
                 received_bytes: 0,
