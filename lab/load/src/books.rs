@@ -1,6 +1,7 @@
 //! Puts the threads' books together, while the run goes on and at its end.
 
 use crate::counts::{Counts, ErrorKind};
+use crate::crowd_window::CrowdWindow;
 use crate::plan::ClassPlan;
 use crate::recovery;
 use crate::result::{ClassFacts, HurstFigure, LoadResult, RunFacts};
@@ -62,7 +63,7 @@ impl<'a> Books<'a> {
         let mut latency = Histogram::new();
         for sender in self.senders {
             // The thread may be waiting for its books: only what is small is done while they are held.
-            let mut ledger = sender.ledger();
+            let mut ledger = sender.shared.ledger();
             ledger.classes().iter().for_each(|book| totals.add(&book.counts));
             let recent = ledger.take_recent();
             let changes = ledger.take_changes();
@@ -102,10 +103,10 @@ impl<'a> Books<'a> {
     pub(crate) fn conclude(mut self) -> LoadResult {
         let mut connections = ConnectionCounts::default();
         for sender in self.senders {
-            for (mine, theirs) in self.classes.iter_mut().zip(sender.ledger().classes()) {
+            for (mine, theirs) in self.classes.iter_mut().zip(sender.shared.ledger().classes()) {
                 mine.totals.add(theirs);
             }
-            connections.add(&sender.transport.connection_counts());
+            connections.add(&sender.shared.transport.connection_counts());
         }
         let ended = Instant::now();
         let run = RunFacts {
@@ -135,7 +136,7 @@ impl<'a> Books<'a> {
 pub(crate) fn conclude(
     run: RunFacts,
     classes: BTreeMap<String, Book>,
-    crowd: Option<recovery::CrowdWindow>,
+    crowd: Option<CrowdWindow>,
 ) -> LoadResult {
     let mut everybody = Book::new();
     classes.values().for_each(|class| everybody.merge(class));
@@ -219,7 +220,7 @@ mod tests {
             Some(Retry { pace: "fixed:1s".parse().unwrap(), tries_most: 2, ..Retry::default() });
         let plan = LoadPlan::new(target, Schedule::one(arrivals, 1), class);
         let mut sender = Sender::new(plan.clone(), Part::WHOLE, Instant::now(), 9).unwrap();
-        sender.waiting = Waiting::new(0);
+        sender.shared.waiting = Waiting::new(0);
         let senders = [Arc::new(sender)];
         Arc::clone(&senders[0]).send_all().await.unwrap();
         let mut books = Books::new(&plan, Instant::now(), &senders);

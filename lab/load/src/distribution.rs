@@ -1,6 +1,6 @@
 //! Distributions of times over a whole run, in bounded memory.
 
-use crate::Percentiles;
+use crate::result::{Pairs, Percentiles};
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
@@ -25,9 +25,6 @@ pub(crate) struct Distributions {
     /// Intended to real beginning.
     pub(crate) lag: Distribution,
 }
-
-/// Values in microseconds and how often each was seen: a distribution as it stands in files.
-pub(crate) type Pairs = Vec<(u64, u64)>;
 
 impl Distribution {
     pub(crate) fn new() -> Self {

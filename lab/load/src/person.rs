@@ -3,7 +3,7 @@
 use crate::counts::{ErrorKind, TryOutcome};
 use crate::ledger::{Cell, End};
 use crate::plan::ClassPlan;
-use crate::sender::Sender;
+use crate::shared::Shared;
 use crate::transport::Answer;
 use crate::waiting::NotWaited;
 use flashweir_workload::Arrival;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// State that a person's requests share.
 struct Visit<'a> {
-    sender: &'a Sender,
+    shared: &'a Shared,
     class: &'a ClassPlan,
     class_number: u16,
     source: Option<IpAddr>,
@@ -40,14 +40,14 @@ enum Then {
 }
 
 /// Follows a person through their session.
-pub(crate) async fn live(sender: &Sender, arrival: Arrival) {
-    let class = &sender.plan.classes[usize::from(arrival.class)];
-    let seed = sender.plan.seed;
-    let source = sender.plan.sources.of(seed, arrival.class, arrival.person);
-    let visit = Visit { sender, class, class_number: arrival.class, source };
+pub(crate) async fn live(shared: &Shared, arrival: Arrival) {
+    let class = &shared.plan.classes[usize::from(arrival.class)];
+    let seed = shared.plan.seed;
+    let source = shared.plan.sources.of(seed, arrival.class, arrival.person);
+    let visit = Visit { shared, class, class_number: arrival.class, source };
     let mut person = class.habits.person(seed, arrival.class, arrival.person);
     let mut room = String::new();
-    let mut asks_at = sender.started + arrival.moment;
+    let mut asks_at = shared.started + arrival.moment;
     let mut next = person.next_request();
     while let Some(request) = next {
         let path = class.paths.path(person.document(request, &class.popularity), &mut room);
@@ -93,13 +93,13 @@ impl Visit<'_> {
 
     /// Waits for the next try, the first for its answer or not. Nothing begins after the end of the schedule.
     async fn wait_until(&self, moment: Instant, is_first: bool) -> Result<(), NotWaited> {
-        if moment >= self.sender.ends_at || self.sender.plan.stop.is_set() {
+        if moment >= self.shared.ends_at || self.shared.plan.stop.is_set() {
             return Err(NotWaited::Closed);
         }
         if moment <= Instant::now() {
             return Ok(());
         }
-        let waited = self.sender.waiting.until(moment, &self.sender.alarm).await;
+        let waited = self.shared.waiting.until(moment, &self.shared.alarm).await;
         if waited == Err(NotWaited::Full) {
             self.turn_away(moment, is_first);
         }
@@ -110,30 +110,30 @@ impl Visit<'_> {
     fn turn_away(&self, moment: Instant, is_first: bool) {
         let cell = self.cell(moment);
         let attempt = Try { intended: moment, first_asked: moment, is_first, leaves_at: None };
-        let mut ledger = self.sender.ledger();
+        let mut ledger = self.shared.ledger();
         ledger.offer(cell, is_first, Duration::ZERO);
         ledger.settle(cell, &attempt.ended(TryOutcome::Failed(ErrorKind::GeneratorFull), moment));
     }
 
     fn cell(&self, intended: Instant) -> Cell {
-        let second = intended.saturating_duration_since(self.sender.started).as_secs();
+        let second = intended.saturating_duration_since(self.shared.started).as_secs();
         Cell { second, class: self.class_number }
     }
 
     /// One try, from its entry in the books to its outcome there.
     async fn attempt(&self, attempt: &Try, path: &str) -> Then {
-        let sender = self.sender;
+        let shared = self.shared;
         let cell = self.cell(attempt.intended);
-        sender.ledger().offer(cell, attempt.is_first, attempt.intended.elapsed());
-        let (end, asked) = if sender.in_flight.load(Ordering::Relaxed) >= sender.most_in_flight {
+        shared.ledger().offer(cell, attempt.is_first, attempt.intended.elapsed());
+        let (end, asked) = if shared.in_flight.load(Ordering::Relaxed) >= shared.most_in_flight {
             (attempt.end(Err(ErrorKind::GeneratorFull), self.class), None)
         } else {
-            sender.in_flight.fetch_add(1, Ordering::Relaxed);
+            shared.in_flight.fetch_add(1, Ordering::Relaxed);
             let ended = self.send(attempt, cell, path).await;
-            sender.in_flight.fetch_sub(1, Ordering::Relaxed);
+            shared.in_flight.fetch_sub(1, Ordering::Relaxed);
             ended
         };
-        sender.ledger().settle(cell, &end);
+        shared.ledger().settle(cell, &end);
         match end.outcome {
             TryOutcome::Completed { .. } => Then::Served,
             TryOutcome::Refused { .. } => Then::Failed(Failure::Refused, asked),
@@ -144,8 +144,8 @@ impl Visit<'_> {
     }
 
     async fn send(&self, attempt: &Try, cell: Cell, path: &str) -> (End, Option<Duration>) {
-        let sent = || self.sender.ledger().sent(cell);
-        let answered = self.sender.transport.ask(self.source, &self.class.request, path, sent);
+        let sent = || self.shared.ledger().sent(cell);
+        let answered = self.shared.transport.ask(self.source, &self.class.request, path, sent);
         match tokio::time::timeout_at(attempt.deadline(self.class).into(), answered).await {
             Ok(answer) => {
                 let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);

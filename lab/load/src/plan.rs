@@ -1,7 +1,7 @@
 //! Everything that defines a run.
 
+use crate::crowd_window::CrowdWindow;
 use crate::paths::{Paths, Template};
-use crate::recovery::CrowdWindow;
 use crate::sources::Sources;
 use crate::transport::{Prepared, TransportOptions};
 use crate::{LoadError, LoadTarget};

@@ -1,38 +1,8 @@
-//! Recovery of the target after the crowd.
+//! Judgement of a target's recovery after the crowd.
 
-use crate::result::Second;
-use flashweir_workload::{ArrivalProcess, Schedule};
-use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use crate::crowd_window::CrowdWindow;
+use crate::result::{Recovery, Second};
 
-/// Beginning and end of the crowd in the schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CrowdWindow {
-    /// Seconds from the start of the run.
-    pub from_s: f64,
-    /// The same; people still come afterwards, as many as before.
-    pub to_s: f64,
-}
-
-/// Recovery of the target after the crowd.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recovery {
-    /// Goodput over unique offered before the crowd.
-    pub goodput_ratio_before: f64,
-    /// The longest 99th percentile of a second before the crowd.
-    pub p99_before_ms: f64,
-    /// From the end of the crowd to the first of [`STEADY_S`] seconds in a row that are as good as before.
-    /// `null`: never in the time that was left, as when retries keep the overload alive (a metastable
-    /// failure).
-    pub seconds: Option<f64>,
-    /// Time for which the run went on after the crowd.
-    pub watched_s: f64,
-}
-
-/// Moments at which the schedule's rate is looked at.
-const SAMPLES: usize = 4_000;
-/// A rate so much above the quiet one is a crowd.
-const CROWD_OVER_QUIET: f64 = 1.5;
 /// A target that served so small a share before the crowd was in no state to come back to.
 const GOODPUT_RATIO_LEAST: f64 = 0.5;
 /// Seconds before the crowd that tell how it was; fewer tell nothing.
@@ -45,42 +15,6 @@ const GOODPUT_SHARE: f64 = 0.95;
 const P99_FACTOR: f64 = 1.5;
 /// …or so much above it, where that is more: on short latencies a scheduler's whim is a factor.
 const P99_SLACK_MS: f64 = 20.0;
-
-impl CrowdWindow {
-    /// The crowd of a schedule: from the first to the last moment at which people come at more than one and a
-    /// half times the rate of the beginning; `None` where that never is, or where it lasts to the end.
-    #[must_use]
-    pub fn of(schedule: &Schedule) -> Option<Self> {
-        let length = schedule.length();
-        // A crowd shorter than this is none that a report by the second could show.
-        let step = (length / SAMPLES as u32).max(Duration::from_millis(1));
-        let mut rates = vec![0.0; SAMPLES];
-        schedule.streams().iter().for_each(|stream| add_rates(&stream.arrivals, step, &mut rates));
-        let quiet = rates[0];
-        let is_crowded = |rate: &f64| *rate > quiet * CROWD_OVER_QUIET;
-        let from = step * u32::try_from(rates.iter().position(is_crowded)?).ok()?;
-        let to = step * u32::try_from(rates.iter().rposition(is_crowded)? + 1).ok()?;
-        (quiet > 0.0 && to < length).then_some(Self { from_s: from.as_secs_f64(), to_s: to.as_secs_f64() })
-    }
-}
-
-/// Adds the rates of a process at the beginning of every step; given moments have no rate, so they never make
-/// a crowd by themselves.
-fn add_rates(process: &ArrivalProcess, step: Duration, rates: &mut [f64]) {
-    let Some(profile) = process.profile() else { return };
-    let mut segments = profile.segments().iter();
-    let mut current = segments.next();
-    let mut begun = Duration::ZERO;
-    for (rate, n) in rates.iter_mut().zip(0..) {
-        while let Some(segment) = current
-            && begun + segment.length <= step * n
-        {
-            begun += segment.length;
-            current = segments.next();
-        }
-        *rate += current.map_or(0.0, |segment| segment.rate_after(step * n - begun));
-    }
-}
 
 /// Judges a series of bins of `bin_s` seconds; `None` where too little was seen before the crowd or after it,
 /// or where the target was not well before.
@@ -120,9 +54,6 @@ pub fn judge(series: &[Second], bin_s: u64, crowd: CrowdWindow) -> Option<Recove
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashweir_workload::RateProfile;
-
-    const SECOND: Duration = Duration::from_secs(1);
 
     fn second(second: u64, unique_offered: u64, goodput: u64, p99_ms: f64) -> Second {
         let latency_p99_ms = Some(p99_ms);
@@ -178,19 +109,5 @@ mod tests {
     fn a_target_that_was_not_well_before_has_nothing_to_return_to() {
         let series: Vec<_> = (0..30).map(|n| second(n, 100, 20, 900.0)).collect();
         assert_eq!(judge(&series, 1, CrowdWindow { from_s: 10.0, to_s: 20.0 }), None);
-    }
-
-    #[test]
-    fn the_crowd_is_read_from_the_schedule() {
-        let window =
-            |profile: RateProfile| CrowdWindow::of(&Schedule::one(ArrivalProcess::Poisson(profile), 1));
-        let step = RateProfile::step(50.0, 500.0, 10 * SECOND, 20 * SECOND).unwrap();
-        assert_eq!(window(step.clone()), None, "it never leaves");
-        let back = step.then(RateProfile::constant(50.0, 10 * SECOND).unwrap());
-        let crowd = window(back).unwrap();
-        assert!((crowd.from_s - 10.0).abs() < 0.02 && (crowd.to_s - 20.0).abs() < 0.02, "{crowd:?}");
-        assert_eq!(window(RateProfile::constant(50.0, SECOND).unwrap()), None);
-        let from_nobody = RateProfile::step(0.0, 50.0, SECOND, 2 * SECOND).unwrap();
-        assert_eq!(window(from_nobody.then(RateProfile::constant(0.0, SECOND).unwrap())), None);
     }
 }

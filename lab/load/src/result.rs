@@ -1,7 +1,6 @@
 //! Result of a run, in the shape of its JSON.
 
-use crate::distribution::Pairs;
-use crate::recovery::{CrowdWindow, Recovery};
+use crate::crowd_window::CrowdWindow;
 use crate::transport::ConnectionCounts;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -82,6 +81,21 @@ pub struct HurstFigure {
     pub high: f64,
     /// Name of the estimator.
     pub estimator: String,
+}
+
+/// Recovery of the target after the crowd.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// Goodput over unique offered before the crowd.
+    pub goodput_ratio_before: f64,
+    /// The longest 99th percentile of a second before the crowd.
+    pub p99_before_ms: f64,
+    /// From the end of the crowd to the first of [`STEADY_S`](crate::recovery::STEADY_S) seconds in a row
+    /// that are as good as before. `null`: never in the time that was left, as when retries keep the overload
+    /// alive (a metastable failure).
+    pub seconds: Option<f64>,
+    /// Time for which the run went on after the crowd.
+    pub watched_s: f64,
 }
 
 /// One ledger: of all classes or of one.
@@ -199,6 +213,9 @@ pub struct Second {
     /// microseconds) and how many fell into each.
     pub latency_buckets: Vec<(u64, u64)>,
 }
+
+/// Values in microseconds and how often each was seen.
+pub(crate) type Pairs = Vec<(u64, u64)>;
 
 /// Distributions, whole: values in microseconds and how often each was seen, lowest first, to 0.1 %.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 use super::*;
 use crate::ConnectionCounts;
 use crate::counts::{ErrorKind, TryOutcome};
+use crate::crowd_window::CrowdWindow;
 use crate::ledger::{Cell, End, Ledger};
-use crate::recovery::CrowdWindow;
 use flashweir_core::{Reason, Rng};
 use std::net::SocketAddr;
 use std::time::Duration;
