@@ -21,6 +21,7 @@
 //! ```
 
 mod cataclysm;
+mod catalogue;
 mod cost;
 mod crowd;
 mod document;
@@ -37,18 +38,20 @@ mod plot;
 mod purge;
 mod radar;
 mod seed_values;
+mod significant;
 mod spread;
 mod table_text;
 pub mod testbed;
 #[cfg(test)]
 mod tests;
 
+pub use catalogue::{EXPERIMENTS, find};
 pub use cost::cost_s;
 pub use crowd::Crowd;
 pub use document::{document, revised, revised_testbed};
 pub use elsewhere::{ELSEWHERE, Elsewhere};
 pub use error::ExperimentError;
-pub use experiment::{EXPERIMENTS, Experiment, Subject, find};
+pub use experiment::{Experiment, Subject};
 pub use finding::{Finding, Row, Rule, Shape, Summary, Verdict};
 pub use game::{Game, LogError, OPENING_MATCH, SEMI_FINAL};
 pub use laboratory::{Laboratory, Progress};

@@ -6,7 +6,7 @@
 //! an experiment without runs.
 
 use crate::experiments::Spread;
-use crate::experiments::table_text::significant;
+use crate::experiments::significant::significant;
 use std::collections::BTreeMap;
 use std::fmt;
 

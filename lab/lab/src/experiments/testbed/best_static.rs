@@ -7,7 +7,8 @@ use super::record::Record;
 use super::results::{InScene, Results};
 use super::scale::{self, RATES};
 use super::scene::{Protection, REPAIRED, Scene, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
@@ -33,7 +34,7 @@ fn runs(scope: &Scope, results: &Results) -> Vec<TestbedRun> {
     let scene = Scene::network_limited(scope);
     let limits = searched(scope, results.in_scene(&scene));
     let all = protections().into_iter().chain([as_shipped()]).chain(limits.into_iter().map(limited_to));
-    scope.runs(&scene, all)
+    scene.runs(scope, all)
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {

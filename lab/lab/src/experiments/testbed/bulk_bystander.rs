@@ -5,7 +5,8 @@ use super::record::Record;
 use super::results::Results;
 use super::scale::{self, RATES};
 use super::scene::{Beside, Scene, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
@@ -26,7 +27,7 @@ fn scene(scope: &Scope) -> Scene {
 }
 
 fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
-    scope.runs(&scene(scope), protections())
+    scene(scope).runs(scope, protections())
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {

@@ -6,7 +6,8 @@ use super::record::{PhaseCost, Record};
 use super::results::{InScene, Results};
 use super::scale::{self, TIMES};
 use super::scene::{NEWS_MODES, Scene, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
@@ -33,7 +34,7 @@ const PAPERS_MEMORY_MB: [f64; 2] = [3.0, 11.0];
 const PHASES: [&str; 2] = ["before the crowd", "in the crowd"];
 
 fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
-    scope.runs(&Scene::network_limited(scope), INTERVALS_S.map(|interval_s| with_interval(MODE, interval_s)))
+    Scene::network_limited(scope).runs(scope, INTERVALS_S.map(|interval_s| with_interval(MODE, interval_s)))
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {

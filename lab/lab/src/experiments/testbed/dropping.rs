@@ -3,7 +3,8 @@
 use super::record::{People, Record};
 use super::results::{InScene, Results};
 use super::scene::{Beside, Bottleneck, Protection, Scene, Server, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
@@ -104,8 +105,8 @@ const IN_EVEN: [Protection; 3] = [NONE, DROPPING, DROPPING_HALF];
 const IN_BURSTY: [Protection; 2] = [NONE, DROPPING];
 
 fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
-    let mut runs = scope.runs(&scene(Spread::Even), IN_EVEN);
-    runs.extend(scope.runs(&scene(Spread::SelfSimilar), IN_BURSTY));
+    let mut runs = scene(Spread::Even).runs(scope, IN_EVEN);
+    runs.extend(scene(Spread::SelfSimilar).runs(scope, IN_BURSTY));
     runs
 }
 

@@ -5,7 +5,8 @@ use super::record::Record;
 use super::results::Results;
 use super::scale;
 use super::scene::Scene;
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
 

@@ -6,7 +6,8 @@ use super::record::Record;
 use super::results::Results;
 use super::scale::{self, TIMES};
 use super::scene::{NEWS_MODES, Protection, Scene, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
@@ -33,7 +34,7 @@ pub(super) fn with_interval(mode: &'static str, interval_s: u64) -> Protection {
 fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
     let all =
         NEWS_MODES.into_iter().flat_map(|mode| INTERVALS_S.map(|interval_s| with_interval(mode, interval_s)));
-    scope.runs(&Scene::network_limited(scope), all)
+    Scene::network_limited(scope).runs(scope, all)
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {

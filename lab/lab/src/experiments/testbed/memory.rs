@@ -5,7 +5,8 @@ use super::record::Record;
 use super::results::Results;
 use super::scale;
 use super::scene::{Bottleneck, Scene, Server, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
 use std::ops::Range;
@@ -38,7 +39,7 @@ fn scene(scope: &Scope) -> Scene {
 }
 
 fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
-    scope.runs(&scene(scope), protections())
+    scene(scope).runs(scope, protections())
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {

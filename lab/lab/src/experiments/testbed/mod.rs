@@ -22,11 +22,15 @@ mod response_rates;
 mod results;
 pub mod scale;
 mod scene;
+mod scope;
 mod trial;
+mod trials;
 mod web_bystander;
 
 pub use record::{Decision, Fastest, People, PhaseCost, Record, RouterCost, Second};
 pub use response_rates::ResponseRates;
 pub use results::Results;
 pub use scene::{Beside, Bottleneck, Protection, Scene, Server, TestbedRun};
-pub use trial::{Scope, TRIALS, Trial, find_trial};
+pub use scope::Scope;
+pub use trial::Trial;
+pub use trials::{TRIALS, find_trial};

@@ -4,7 +4,8 @@ use super::detection::{PROTECTED, found_after_intervals, it_waits_for, waits_for
 use super::results::{InScene, Results};
 use super::scale::{self, paper_rate};
 use super::scene::{NEWS_MODES, Protection, Scene, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
@@ -34,7 +35,7 @@ pub(super) fn settled(scene: &Scene, interval_s: u64) -> Range<u64> {
 
 /// The runs of a figure that asks for these.
 pub(super) fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
-    scope.runs(&Scene::network_limited(scope), protections())
+    Scene::network_limited(scope).runs(scope, protections())
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {

@@ -1,7 +1,7 @@
 //! Servers, links and clients of a testbed.
 
 use super::scale::{self, BITS_PER_S, CROWD_PER_S, GOOD_WITHIN, PATIENCE, QUIET_PER_S, RATES};
-use super::trial::Scope;
+use super::scope::Scope;
 use crate::experiments::Crowd;
 use crate::experiments::crowd::Stretched;
 use flashweir_workload::{ArrivalProcess, RateProfile};
@@ -143,6 +143,19 @@ impl Scene {
             reading_s: scale::INTERVAL_S,
             beside: Beside::NoClients,
         }
+    }
+
+    /// The scene under each protection, once for each round.
+    pub(super) fn runs(
+        &self,
+        scope: &Scope,
+        protections: impl IntoIterator<Item = Protection>,
+    ) -> Vec<TestbedRun> {
+        let seeds = || (0..u64::from(scope.rounds)).map(|round| scope.seed + round);
+        let runs = protections.into_iter().flat_map(|protection| {
+            seeds().map(move |seed| TestbedRun { scene: self.clone(), protection: protection.clone(), seed })
+        });
+        runs.collect()
     }
 
     /// All of it.

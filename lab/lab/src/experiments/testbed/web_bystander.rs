@@ -4,7 +4,8 @@ use super::record::{People, Record};
 use super::results::{InScene, Results};
 use super::scale::{self, RATES};
 use super::scene::{Beside, NEWS_MODES, Protection, Scene, TestbedRun};
-use super::trial::{Scope, Trial};
+use super::scope::Scope;
+use super::trial::Trial;
 use crate::experiments::finding::Claim;
 use crate::experiments::plot::Plot;
 use crate::experiments::{ExperimentError, Finding, Shape, Subject};
@@ -45,7 +46,7 @@ fn protections() -> Vec<Protection> {
 }
 
 fn runs(scope: &Scope, _: &Results) -> Vec<TestbedRun> {
-    scope.runs(&scene(scope), protections())
+    scene(scope).runs(scope, protections())
 }
 
 fn judge(scope: &Scope, results: &Results) -> Result<Finding, ExperimentError> {
