@@ -3,6 +3,7 @@
 mod csv;
 mod json;
 mod judge;
+mod judged;
 mod network_charts;
 mod network_csv;
 mod page;

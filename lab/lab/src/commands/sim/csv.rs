@@ -1,22 +1,19 @@
 //! Tables for other tools: the statistics of each seed, and what happened bin by bin.
 
-use super::judge::Judged;
-use super::network_csv;
+use super::judged::Judged;
 use anyhow::Context as _;
 use csv::{Terminator, Writer, WriterBuilder};
 use flashweir_load::command::file;
 use flashweir_sim::request::{Counts, RunOutcome};
 use std::path::Path;
 
-/// Writes `statistics.csv` and `series.csv`, and the tables of a network that has packets: RFC 4180, CRLF as
-/// there.
+/// Writes `statistics.csv` and `series.csv`: RFC 4180, CRLF as there.
 ///
 /// # Errors
 /// A file that cannot be written, by its name.
 pub(super) fn write(judged: &Judged<'_>, directory: &Path) -> anyhow::Result<()> {
     put(&directory.join("statistics.csv"), &statistics(judged)?)?;
-    put(&directory.join("series.csv"), &series(judged)?)?;
-    network_csv::write(judged, directory)
+    put(&directory.join("series.csv"), &series(judged)?)
 }
 
 /// Writes a file whole or not at all.

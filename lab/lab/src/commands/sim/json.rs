@@ -1,6 +1,6 @@
 //! The statistics as JSON, for other programs.
 
-use super::judge::Judged;
+use super::judged::Judged;
 use serde_json::{Value, json};
 
 /// One object in one line.

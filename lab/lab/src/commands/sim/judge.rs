@@ -1,6 +1,7 @@
 //! A scenario file: its runs, and whether they lie where they should.
 
-use super::{SimArgs, csv, json, page, progress, table};
+use super::judged::Judged;
+use super::{SimArgs, csv, json, network_csv, page, progress, table};
 use crate::scenario::{Scenario, ScenarioError, Settings, Sheet};
 use anyhow::{Context as _, bail};
 use flashweir_command::exit::UsageError;
@@ -8,16 +9,6 @@ use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{RunOutcome, Simulation};
 use std::io::Write as _;
 use std::path::Path;
-
-/// Findings of the runs.
-#[derive(Debug)]
-pub(super) struct Judged<'a> {
-    pub(super) scenario: &'a Scenario,
-    /// The file's name, for people.
-    pub(super) file: String,
-    pub(super) sheet: Sheet,
-    pub(super) outcomes: Vec<RunOutcome>,
-}
 
 /// Runs all seeds of a scenario, prints what they show and writes what was asked for.
 pub(super) fn run(arguments: &SimArgs, file: &Path) -> anyhow::Result<()> {
@@ -35,6 +26,7 @@ pub(super) fn run(arguments: &SimArgs, file: &Path) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes()).context("the result cannot be printed")?;
     if let Some(directory) = &arguments.out {
         csv::write(&judged, directory)?;
+        network_csv::write(&judged, directory)?;
         page::write(&judged, directory)?;
         eprintln!("written: {}", directory.join("report.html").display());
     }

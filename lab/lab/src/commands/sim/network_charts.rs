@@ -1,12 +1,14 @@
 //! Links, transfers and the router over time.
 
-use super::judge::Judged;
-use super::page::{Figures, bin_s, over_time};
+use super::judged::Judged;
 use flashweir_report::{Chart, Figure, Hue, Point, Series};
 use flashweir_sim::request::{LinkBin, RunOutcome};
 
 /// One line each; more could not be distinguished.
 const HUES: [Hue; 6] = [Hue::Blue, Hue::Vermillion, Hue::Green, Hue::Amber, Hue::Purple, Hue::Sky];
+
+/// Figures by the names of their files.
+pub(super) type Figures = Vec<(&'static str, Figure)>;
 
 /// The charts of a network that has packets, by the names of their files; none at the level of requests.
 ///
@@ -46,7 +48,7 @@ fn loss(judged: &Judged<'_>) -> anyhow::Result<Figure> {
 }
 
 fn utilization(judged: &Judged<'_>) -> anyhow::Result<Figure> {
-    let bin_s = bin_s(judged);
+    let bin_s = judged.bin_s();
     let chart = Chart::new("Utilization", "seconds", "%").reference("full", Hue::Grey, 100.0);
     of_links(judged, chart, |bin, rate_bits_per_s| {
         Some(100.0 * bin.delivered_bytes as f64 * 8.0 / (rate_bits_per_s as f64 * bin_s))
@@ -62,7 +64,7 @@ fn of_links(
     let mut lines = Vec::new();
     for (place, link) in judged.scenario.links().iter().enumerate() {
         for (way, rate) in ["there", "back"].into_iter().zip(link.rates_bits_per_s) {
-            let points = over_time(judged, |outcome, bin| {
+            let points = judged.over_time(|outcome, bin| {
                 let wire = outcome.packets.as_ref()?.wires.get(place)?;
                 let bins = if way == "there" { &wire.there } else { &wire.back };
                 value(bins.get(bin)?, rate)
@@ -77,10 +79,10 @@ fn of_links(
 }
 
 fn transfers(judged: &Judged<'_>) -> anyhow::Result<Figure> {
-    let bin_s = bin_s(judged);
+    let bin_s = judged.bin_s();
     let names = judged.scenario.transfers().enumerate().zip(HUES);
     let lines = names.map(|((place, name), hue)| {
-        let points = over_time(judged, |outcome, bin| {
+        let points = judged.over_time(|outcome, bin| {
             let transfer = outcome.packets.as_ref()?.transfers.get(place)?;
             Some(*transfer.received_bytes.get(bin)? as f64 * 8e-3 / bin_s)
         });
@@ -90,9 +92,9 @@ fn transfers(judged: &Judged<'_>) -> anyhow::Result<Figure> {
 }
 
 fn router(judged: &Judged<'_>) -> anyhow::Result<Figure> {
-    let bin_s = bin_s(judged);
+    let bin_s = judged.bin_s();
     let rate = |part: fn((u64, u64)) -> u64| {
-        over_time(judged, move |outcome, bin| Some(part(router_bin(outcome, bin)?) as f64 / bin_s))
+        judged.over_time(move |outcome, bin| Some(part(router_bin(outcome, bin)?) as f64 / bin_s))
     };
     let chart = Chart::new("SYNs at the router", "seconds", "a second")
         .series(Series::area("offered", Hue::Grey, rate(|(offered, _)| offered)))

@@ -1,7 +1,7 @@
 //! Links, transfers, datagrams and the router bin by bin, for other tools.
 
 use super::csv::{put, table, text};
-use super::judge::Judged;
+use super::judged::Judged;
 use flashweir_sim::request::PacketOutcome;
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn written(judged: &Judged<'_>, head: &[&str], rows: Rows) -> anyhow::Result<Opt
 }
 
 fn links(judged: &Judged<'_>, packets: &PacketOutcome) -> Vec<(usize, Vec<String>)> {
-    let bin_s = super::page::bin_s(judged);
+    let bin_s = judged.bin_s();
     let mut rows = Vec::new();
     for (link, wire) in judged.scenario.links().iter().zip(&packets.wires) {
         let ways = [("there", &wire.there), ("back", &wire.back)].into_iter().zip(link.rates_bits_per_s);

@@ -1,12 +1,12 @@
 //! Charts and the report: one page of HTML that needs nothing else.
 
 use super::csv::put;
-use super::judge::Judged;
-use super::network_charts;
+use super::judged::Judged;
+use super::network_charts::{self, Figures};
 use super::table;
 use crate::scenario::Statistic;
 use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Section, Series, Table, Tone};
-use flashweir_sim::request::{Counts, RunOutcome};
+use flashweir_sim::request::Counts;
 use std::path::Path;
 
 /// Writes `report.html`, and its charts as `rates.svg`, `latency.svg` and `server.svg`; of a network that has
@@ -26,9 +26,6 @@ pub(super) fn write(judged: &Judged<'_>, directory: &Path) -> anyhow::Result<()>
     }
     put(&directory.join("report.html"), &page(judged, people, network)?)
 }
-
-/// Figures by the names of their files.
-pub(super) type Figures = Vec<(&'static str, Figure)>;
 
 fn page(judged: &Judged<'_>, people: Figures, network: Figures) -> anyhow::Result<String> {
     let lines = judged.sheet.lines.iter().filter(|line| table::is_shown(line));
@@ -75,9 +72,9 @@ fn page(judged: &Judged<'_>, people: Figures, network: Figures) -> anyhow::Resul
 const KEY_FIGURES: usize = 6;
 
 fn rates(judged: &Judged<'_>) -> anyhow::Result<Figure> {
-    let bin_s = bin_s(judged);
+    let bin_s = judged.bin_s();
     let rate = |part: fn(&Counts) -> u64| {
-        over_time(judged, move |outcome, place| {
+        judged.over_time(move |outcome, place| {
             Some(part(&outcome.began_within(place..place + 1)) as f64 / bin_s)
         })
     };
@@ -93,7 +90,7 @@ fn rates(judged: &Judged<'_>) -> anyhow::Result<Figure> {
 }
 
 fn latency(judged: &Judged<'_>) -> anyhow::Result<Figure> {
-    let mean_ms = over_time(judged, |outcome, place| {
+    let mean_ms = judged.over_time(|outcome, place| {
         outcome.began_within(place..place + 1).mean_latency_s().map(|seconds| seconds * 1e3)
     });
     let chart = Chart::new("Mean latency of the completed", "seconds", "ms")
@@ -104,7 +101,7 @@ fn latency(judged: &Judged<'_>) -> anyhow::Result<Figure> {
 
 fn server(judged: &Judged<'_>) -> anyhow::Result<Figure> {
     let level = |part: fn(flashweir_sim::request::MeanLevel) -> f64| {
-        over_time(judged, move |outcome, place| {
+        judged.over_time(move |outcome, place| {
             (place < outcome.levels.len()).then(|| part(outcome.mean_level(place..place + 1)))
         })
     };
@@ -113,23 +110,4 @@ fn server(judged: &Judged<'_>) -> anyhow::Result<Figure> {
         .series(Series::line("in service", Hue::Blue, level(|level| level.in_service)))
         .x_range(0.0, judged.scenario.length().as_secs_f64());
     Ok(chart.figure()?)
-}
-
-pub(super) fn bin_s(judged: &Judged<'_>) -> f64 {
-    judged.outcomes.first().map_or(1.0, |outcome| outcome.bin.as_secs_f64())
-}
-
-/// The mean over all runs that have a value, bin by bin up to the end of the schedule.
-pub(super) fn over_time(
-    judged: &Judged<'_>,
-    value: impl Fn(&RunOutcome, usize) -> Option<f64>,
-) -> Vec<flashweir_report::Point> {
-    let bin_s = bin_s(judged);
-    // A run has fewer bins than SIM_SERIES_BINS: it was checked.
-    let bins = (judged.scenario.length().as_secs_f64() / bin_s) as usize;
-    let mean = |place: usize| {
-        let values: Vec<f64> = judged.outcomes.iter().filter_map(|outcome| value(outcome, place)).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    (0..bins).map(|place| ((place as f64 + 0.5) * bin_s, mean(place))).collect()
 }

@@ -1,6 +1,6 @@
 //! The statistics as a table for people.
 
-use super::judge::Judged;
+use super::judged::Judged;
 use crate::scenario::{Line, Scope, Summary, Unit};
 use std::fmt::Write as _;
 

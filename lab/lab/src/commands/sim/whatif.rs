@@ -97,7 +97,11 @@ impl WhatIfArgs {
         let refusals = refusals::Refusals { crowd: &crowd, outcome: &outcome, assumption: self.assumption() };
         let text = if as_json { refusals.json()? } else { refusals.text() };
         std::io::stdout().write_all(text.as_bytes()).context("the result cannot be printed")?;
-        out.map_or(Ok(()), |directory| refusals.write(directory))
+        if let Some(directory) = out {
+            refusals.write(directory)?;
+            report::write(&refusals, directory)?;
+        }
+        Ok(())
     }
 
     fn recording(&self, log: &Path) -> anyhow::Result<Recording> {

@@ -1,7 +1,6 @@
 //! Requests that would have been refused, and when.
 
 use super::crowd::Crowd;
-use super::report;
 use crate::commands::sim::csv;
 use flashweir_sim::request::{ClassOutcome, Counts, RunOutcome};
 use serde_json::json;
@@ -88,7 +87,7 @@ impl Refusals<'_> {
         Ok(serde_json::to_string(&whole)? + "\n")
     }
 
-    /// `refused_over_time.csv` and `refused_documents.csv`, and the report with its charts.
+    /// Writes `refused_over_time.csv` and `refused_documents.csv`.
     ///
     /// # Errors
     /// A file that cannot be written, by its name.
@@ -110,8 +109,7 @@ impl Refusals<'_> {
                 totals.shed_total().to_string(),
             ])?;
         }
-        csv::put(&directory.join("refused_documents.csv"), &csv::text(table)?)?;
-        report::write(self, directory)
+        csv::put(&directory.join("refused_documents.csv"), &csv::text(table)?)
     }
 
     /// Stretches of the log and the counts of all classes in them, by their beginning in seconds.
