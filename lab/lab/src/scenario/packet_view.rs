@@ -1,7 +1,7 @@
 //! Counts of packets over the bins of a statistic.
 
-use crate::scenario::accept::{Scope, Within};
 use crate::scenario::link::Link;
+use crate::scenario::scope::{Scope, Within};
 use flashweir_sim::request::{DatagramBin, LinkBin, PacketOutcome, RouterOutcome};
 use flashweir_sim::router::{GateCounts, Tick};
 use std::ops::Range;

@@ -1,8 +1,9 @@
 //! The statistics of all runs of a scenario, and whether they lie where they should.
 
-use crate::scenario::accept::{Range, Scope, Within};
+use crate::scenario::accept::Range;
 use crate::scenario::checked::Scenario;
 use crate::scenario::packet_view::PacketView;
+use crate::scenario::scope::{Scope, Within};
 use crate::scenario::statistic::{STATISTICS, Statistic, View};
 use crate::scenario::summary::Summary;
 use flashweir_core::Duration;

@@ -1,7 +1,7 @@
 //! Statistics by which a run is judged: the load tool's words, and a few of the server's and the policy's.
 
-use crate::scenario::accept::{Scope, Within};
 use crate::scenario::packet_view::{LinkFlow, PacketView};
+use crate::scenario::scope::{Scope, Within};
 use flashweir_admission::flash_crowd::Rule;
 use flashweir_core::Duration;
 use flashweir_core::measure::Histogram;
