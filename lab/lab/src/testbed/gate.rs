@@ -2,7 +2,7 @@
 
 use super::instruments::KernelBooks;
 use super::network::{FAR, Network, ROUTER, TARGET};
-use super::protection::ProtectionRecord;
+use super::protection_record::ProtectionRecord;
 use anyhow::Context as _;
 use flashweir_core::{Duration, Rate};
 use flashweir_kernel::gate::{

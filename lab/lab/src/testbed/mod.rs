@@ -18,6 +18,7 @@ mod gate;
 mod instruments;
 mod network;
 mod protection;
+mod protection_record;
 #[cfg(feature = "kernel")]
 mod router;
 #[cfg(feature = "kernel")]

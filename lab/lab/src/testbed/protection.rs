@@ -1,7 +1,8 @@
 //! Protections of the server in a run.
 
 use super::network::Network;
-use crate::experiments::testbed::{Decision, Protection, RouterCost, TestbedRun};
+use super::protection_record::ProtectionRecord;
+use crate::experiments::testbed::{Protection, TestbedRun};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -12,15 +13,6 @@ pub(super) enum ActiveProtection {
     Gate(Box<super::gate::Gate>),
     #[cfg(feature = "kernel")]
     Router(super::router::Router),
-}
-
-/// Record of a protection.
-#[derive(Default)]
-pub(super) struct ProtectionRecord {
-    pub(super) decisions: Vec<Decision>,
-    pub(super) router: Option<RouterCost>,
-    /// Reasons why this may say little.
-    pub(super) doubts: Vec<String>,
 }
 
 impl ActiveProtection {

@@ -1,7 +1,7 @@
 //! `flashweir router` as the paper's router: NEWS, and new connections that do not fit are dropped.
 
 use super::network::{FAR, Network, ROUTER};
-use super::protection::ProtectionRecord;
+use super::protection_record::ProtectionRecord;
 use super::router_cost::{Account, cost};
 use crate::experiments::testbed::Decision;
 use anyhow::{Context as _, bail};

@@ -3,7 +3,8 @@
 use super::crowd::{RunClients, add_beside, add_crowd, add_second};
 use super::instruments::{Counters, read_rates};
 use super::network::{CROWD, FAR, GUESTS, NEIGHBOUR, Network, ROUTER, SECOND};
-use super::protection::{ActiveProtection, ProtectionRecord};
+use super::protection::ActiveProtection;
+use super::protection_record::ProtectionRecord;
 use super::servers::{Servers, send_without_end};
 use crate::experiments::testbed::{Beside, Fastest, Record, Second, TestbedRun};
 use anyhow::{Context as _, anyhow, bail};
