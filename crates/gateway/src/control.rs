@@ -5,7 +5,7 @@ use crate::agents::watch_agents;
 use crate::cluster;
 use crate::commands::{Command, Stopped};
 use crate::error::GatewayError;
-use crate::feedback::inbox;
+use crate::feedback::receiver;
 use crate::kernel::KernelGuard;
 use crate::planner_task::{NewsStation, UnattendedNews};
 use crate::reload::reload;
@@ -126,7 +126,7 @@ impl Control {
         let mut kernel = planners.kernel.map(in_kernel);
         if let Some(socket) = planners.datagrams {
             let socket = tokio::net::UdpSocket::from_std(socket).map_err(GatewayError::Start)?;
-            spawn_local(inbox::receive(socket, self.shared.clone()));
+            spawn_local(receiver::receive(socket, self.shared.clone()));
         }
         spawn_local(watch_upstreams(self.shared.clone()));
         spawn_local(watch_agents(self.shared.clone()));

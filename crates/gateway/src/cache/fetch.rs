@@ -2,7 +2,8 @@
 //! of it.
 
 use super::collect::{Begun, Collected, collect};
-use super::flight::{Landed, Leader};
+use super::flight::Landed;
+use super::leader::Leader;
 use super::lookup::Miss;
 use super::refusal_of;
 use super::worker::WorkerCache;

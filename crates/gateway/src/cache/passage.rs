@@ -4,7 +4,8 @@
 use super::answer::Asker;
 use super::collect::Begun;
 use super::fetch::{FetchedResponse, Job};
-use super::flight::{Flight, Interest, Landed, Leader};
+use super::flight::{Flight, Interest, Landed};
+use super::leader::Leader;
 use super::lookup::Miss;
 use super::worker::WorkerCache;
 use crate::bad_request::answer_unfit;

@@ -1,7 +1,8 @@
 //! A stale document is fetched again while it is in use (RFC 5861 §3), by a flight that no client leads.
 
 use super::fetch::FetchedResponse;
-use super::flight::{Flight, Interest, Leader};
+use super::flight::{Flight, Interest};
+use super::leader::Leader;
 use super::lookup::Miss;
 use super::passage::Traveller;
 use crate::classify::Classified;

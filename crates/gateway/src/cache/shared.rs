@@ -1,14 +1,11 @@
-//! State that all workers' caches share, and its `/status` document.
+//! State that all workers' caches share.
 
 use super::flight::Flight;
-use crate::shared::Shared;
 use arc_swap::ArcSwap;
 use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_cache::{Directory, OpenHost};
 use flashweir_config::Cache;
 use flashweir_core::{Instant, Rate, limits};
-use flashweir_telemetry::{CacheAnswer, Label as _};
-use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -62,6 +59,11 @@ impl CacheShared {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < most).then_some(count + 1));
         taken.is_ok().then_some(WaiterPlace(&self.waiters))
     }
+
+    /// Requests that wait for a flight.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiters.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for WaiterPlace<'_> {
@@ -74,39 +76,4 @@ impl fmt::Debug for CacheShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CacheShared").field("open", &self.open).finish_non_exhaustive()
     }
-}
-
-/// Document of the cache for `/status`. Hosts have numbers and no names: names are chosen by clients.
-pub(crate) fn status(shared: &Shared) -> Value {
-    let live = shared.live.load();
-    let (config, cache) = (&live.config.cache, &shared.cache);
-    let now = shared.clock.now();
-    let open = cache.open_hosts.load();
-    let hosts = open.iter().map(|host| {
-        json!({
-            "open_s": now.saturating_since(host.since).as_secs_f64(),
-            "demand_rps": host.demand_rps,
-            "usual_rps": host.usual_rps,
-            "peak_rps": host.peak_rps,
-        })
-    });
-    let answers: Map<String, Value> = CacheAnswer::ALL
-        .iter()
-        .map(|&how| {
-            (how.as_str().to_owned(), shared.telemetry.sum(|worker| worker.cache.answers.value(how)).into())
-        })
-        .collect();
-    json!({
-        "mode": config.mode.as_str(),
-        "memory_bytes": config.memory_bytes,
-        "used_bytes": cache.directory.gauge().bytes(),
-        "responses": cache.directory.responses(),
-        "flights": cache.directory.flights(),
-        "waiting": cache.waiters.load(Ordering::Relaxed),
-        "open_hosts": hosts.collect::<Vec<_>>(),
-        "answers": answers,
-        "fetches": shared.telemetry.sum(|worker| worker.cache.fetches.value()),
-        "fetch_retries": shared.telemetry.sum(|worker| worker.cache.fetch_retries.value()),
-        "refreshes": shared.telemetry.sum(|worker| worker.cache.refreshes.value()),
-    })
 }

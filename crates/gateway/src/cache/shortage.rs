@@ -14,7 +14,8 @@
 //! the others keep their turn or are refused, and for ten seconds requests for that document take no part in
 //! this (`Mark`).
 
-use super::flight::{Candidate, Interest, Landed};
+use super::flight::{Interest, Landed};
+use super::leader::Candidate;
 use super::lookup::{Miss, could_share};
 use super::passage::{FLIGHTS_TRIED, Passed, Traveller, Waiting};
 use crate::pipeline::{Admission, Decided, Deferred, Instead, Wait};

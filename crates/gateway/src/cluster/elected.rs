@@ -5,9 +5,10 @@
 //! former leader still says is of an older term, and dropped by those who have heard of the new one. Services
 //! that a reload has changed are led from the start, in a new term.
 
+use super::Cluster;
 use super::leader::Leader;
 use super::message::{Broadcast, MessageError, Report};
-use super::{Cluster, count_report, refuse, refuse_report};
+use super::received::{count_report, refuse, refuse_report};
 use crate::shared::Shared;
 use flashweir_core::Instant;
 use flashweir_telemetry::BroadcastOutcome;

@@ -8,7 +8,8 @@
 
 use super::elected::Elected;
 use super::message::Report;
-use super::{Cluster, REPORT_EVERY, STEP_EVERY, refuse};
+use super::received::refuse;
+use super::{Cluster, REPORT_EVERY, STEP_EVERY};
 use crate::shared::Shared;
 use flashweir_core::Instant;
 use flashweir_runtime::{Candidacy, ClusterArrival, ClusterLink, HeldLease, ReportRefusal};

@@ -4,7 +4,8 @@
 
 use super::leader::Leader;
 use super::message::{Broadcast, MessageError, Report};
-use super::{Cluster, REPORT_EVERY, STEP_EVERY, count_report, refuse, refuse_report};
+use super::received::{count_report, refuse, refuse_report};
+use super::{Cluster, REPORT_EVERY, STEP_EVERY};
 use crate::shared::Shared;
 use bytes::Bytes;
 use flashweir_core::limits::{CLUSTER_MESSAGE_BYTES, GATEWAYS};

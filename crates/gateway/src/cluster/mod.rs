@@ -13,33 +13,32 @@
 //! lies has the key.
 
 mod elected;
+mod engine;
+mod figures;
 mod leader;
 mod linked;
 mod local;
 mod message;
 #[cfg(feature = "nats")]
 mod nats;
+mod received;
 mod seal;
 mod status;
 
-use crate::error::GatewayError;
+pub(crate) use engine::{Means, leave, run};
+
 use crate::sentry::Sentry;
-use crate::shared::Shared;
 use flashweir_admission::sentry::{Plan, Policy, Sample};
 use flashweir_config::Engine;
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_provisioning::shares::{ServiceMember, ShareState};
-use flashweir_runtime::{ClusterLink, HeldLease, UrlKey};
-use flashweir_telemetry::{BroadcastOutcome, ClusterFigures, Happening, ReportOutcome};
-use leader::{Planned, ReportError};
-use message::{Broadcast, MessageError, OfService, Report};
+use flashweir_runtime::UrlKey;
+use flashweir_telemetry::BroadcastOutcome;
+use leader::Planned;
+use message::{Broadcast, OfService, Report};
 use seal::Keys;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
-use tokio::time::timeout;
-
-use local::LeaderListener;
 
 /// Between two reports: the share's smoothing and silences are in these units
 /// (`flashweir_provisioning::shares`).
@@ -179,34 +178,6 @@ impl Cluster {
         let mut state = self.state();
         (state.is_leader, state.gateways) = (is_leader, gateways);
     }
-
-    /// Forgets services that are gone, publishes numbers and logs what changed. For each report.
-    fn publish(&self, shared: &Shared) {
-        let now = shared.clock.now();
-        let live = shared.live.load();
-        let mut state = self.state();
-        let sentries = || live.sentries.iter().flatten();
-        state.members.retain(|name, _| sentries().any(|sentry| sentry.names.service == *name));
-        for sentry in sentries() {
-            state.membership(self, now, sentry);
-        }
-        let (is_leader, leader) = (state.is_leader, state.leader.clone());
-        let mut figures = Vec::new();
-        for (service, known) in &mut state.members {
-            let of_member = known.member.figures(now);
-            known.log(service, &leader, of_member.share_state);
-            figures.push(ClusterFigures {
-                service: service.clone(),
-                limit: of_member.limit,
-                share: of_member.share,
-                elsewhere: of_member.elsewhere,
-                gateways: of_member.gateways,
-                silence_s: of_member.silence.map(|silence| silence.as_secs_f64()),
-                standing: of_member.share_state.as_str(),
-            });
-        }
-        shared.telemetry.control().publish_cluster(is_leader, figures);
-    }
 }
 
 impl State {
@@ -229,29 +200,6 @@ impl State {
     }
 }
 
-impl Membership {
-    /// Says once when the gateway goes on by another plan.
-    fn log(&mut self, service: &str, leader: &str, share_state: ShareState) {
-        if share_state == self.share_state {
-            return;
-        }
-        self.share_state = share_state;
-        match share_state {
-            ShareState::Joining => {}
-            ShareState::Sharing => tracing::info!(service, leader, "the limit is shared with other gateways"),
-            ShareState::Holding => {
-                tracing::warn!(service, leader, "the leader is silent: the last share is kept")
-            }
-            ShareState::Equal => {
-                tracing::warn!(service, leader, "the leader is still silent: the share goes to an equal one");
-            }
-            ShareState::Alone => {
-                tracing::warn!(service, "no leader was heard since the start: the limit is not shared");
-            }
-        }
-    }
-}
-
 /// The gateway's name, or its listen address where it has no configured name.
 fn name_of(config: &flashweir_config::Config) -> String {
     match &config.cluster.engine {
@@ -263,96 +211,6 @@ fn name_of(config: &flashweir_config::Config) -> String {
 /// Fingerprint of a policy, the same in every gateway of one build.
 fn fingerprint(policy: &Policy) -> u64 {
     Hasher64::new(0, 0).hash(&[format!("{policy:?}").as_bytes()])
-}
-
-/// Resources that this gateway's engine needs from the start on.
-#[derive(Debug)]
-pub(crate) enum Means {
-    /// Nothing.
-    None,
-    /// The port at which the others report.
-    Listener(LeaderListener),
-    /// Carrier of the messages.
-    Link(ClusterLink),
-}
-
-impl Means {
-    /// As configured.
-    pub(crate) fn open(
-        config: &flashweir_config::Cluster,
-        link: Option<ClusterLink>,
-    ) -> Result<Self, GatewayError> {
-        match (&config.engine, link) {
-            (&Some(Engine::Leader(address)), _) => {
-                let taken = LeaderListener::bind(address);
-                taken.map(Self::Listener).map_err(|source| GatewayError::ClusterListen { address, source })
-            }
-            (Some(Engine::Nats(_)), _) if cfg!(not(feature = "nats")) => Err(GatewayError::WithoutNats),
-            (Some(Engine::Kubernetes(_)), None) => Err(GatewayError::WithoutKubernetes),
-            (Some(Engine::Kubernetes(_)), Some(link)) => Ok(Self::Link(link)),
-            _ => Ok(Self::None),
-        }
-    }
-
-    /// The lease, where this gateway may hold one that it has to give up.
-    pub(crate) fn lease(&self) -> Option<watch::Receiver<Option<HeldLease>>> {
-        match self {
-            Self::Link(link) => Some(link.lease.clone()),
-            _ => None,
-        }
-    }
-}
-
-/// Reports, leads and follows, as configured, until the future is dropped.
-pub(crate) async fn run(shared: Arc<Shared>, means: Means) {
-    let Some(cluster) = shared.cluster.clone() else { return };
-    let engine = shared.live.load().config.cluster.engine.clone();
-    match (engine, means) {
-        (Some(Engine::Leader(_)), Means::Listener(listener)) => local::lead(shared, cluster, listener).await,
-        (Some(Engine::Follower(leader)), _) => local::follow(shared, cluster, leader).await,
-        #[cfg(feature = "nats")]
-        (Some(Engine::Nats(nats)), _) => nats::run(shared, cluster, nats).await,
-        (Some(Engine::Kubernetes(_)), Means::Link(link)) => linked::run(shared, cluster, link).await,
-        _ => {}
-    }
-}
-
-/// Waits until a gateway that stops has given its lease up, so that another need not wait for its end; not
-/// for long.
-pub(crate) async fn leave(lease: Option<watch::Receiver<Option<HeldLease>>>) {
-    if let Some(mut lease) = lease {
-        // One that is not given up ends by itself.
-        let _ended_anyway = timeout(LEAVES_WITHIN, lease.wait_for(Option::is_none)).await;
-    }
-}
-
-/// Two calls of the API server, on an idle machine some milliseconds.
-const LEAVES_WITHIN: Duration = Duration::from_secs(1);
-
-/// Counts a message that was not taken and logs it, not too often.
-fn refuse(shared: &Shared, why: std::fmt::Arguments<'_>) {
-    shared.warn(Happening::Cluster, why);
-}
-
-/// Counts a message that is no report of this cluster.
-fn refuse_report(shared: &Shared, error: &MessageError) {
-    let is_forged = matches!(error, MessageError::Seal(_));
-    let outcome = if is_forged { ReportOutcome::Forged } else { ReportOutcome::Malformed };
-    shared.telemetry.control().cluster_reports.increment(outcome);
-    refuse(shared, format_args!("a report was refused: {error}"));
-}
-
-/// Counts a report at the leader, and logs why it was not taken.
-fn count_report(shared: &Shared, outcome: Result<(), ReportError>, gateway: &str) {
-    let counted = match &outcome {
-        Ok(()) => ReportOutcome::Counted,
-        Err(ReportError::Repeated) => ReportOutcome::Stale,
-        Err(_) => ReportOutcome::Refused,
-    };
-    shared.telemetry.control().cluster_reports.increment(counted);
-    if let Err(error) = outcome {
-        refuse(shared, format_args!("a report of gateway {gateway} was not counted: {error}"));
-    }
 }
 
 impl Cluster {

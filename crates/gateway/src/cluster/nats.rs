@@ -15,7 +15,8 @@
 //! local engine: the right to publish on the server is no right to divide a limit.
 
 use super::elected::Elected;
-use super::{Cluster, REPORT_EVERY, STEP_EVERY, refuse};
+use super::received::refuse;
+use super::{Cluster, REPORT_EVERY, STEP_EVERY};
 use crate::shared::Shared;
 use async_nats::jetstream::kv::{Config as BucketConfig, CreateError, CreateErrorKind, Store};
 use async_nats::jetstream::stream::StorageType;

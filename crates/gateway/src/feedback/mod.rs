@@ -13,6 +13,7 @@ mod orders;
 pub(crate) mod outbox;
 mod planner;
 mod quota;
+pub(crate) mod receiver;
 pub(crate) mod report;
 mod senders;
 mod upstreams;

@@ -6,11 +6,9 @@
 //! is due is looked at with the next request, and fifty times a second when the live stage's sample is asked
 //! for.
 
-use super::refused::Basis;
 use super::service::{Names, Sentry};
-use flashweir_admission::sentry::{ClassCounts, Compared, Policy, Sample, VirtualDecision};
+use flashweir_admission::sentry::{ClassCounts, Compared, Policy, Sample};
 use flashweir_config::Candidate as Configured;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// State of one service's candidate that all threads share.
@@ -29,18 +27,6 @@ pub(crate) struct Candidate {
 pub(crate) struct CandidateCounts {
     pub(crate) counts: ClassCounts,
     pub(crate) compared: Compared,
-}
-
-/// The candidate's virtual decision about a refused request and its grounds, for `/explain`.
-#[derive(Clone, Debug)]
-pub(crate) struct CandidateExplanation {
-    pub(crate) decision: VirtualDecision,
-    /// Class of the request, by its place in the candidate.
-    pub(crate) class: u8,
-    /// Virtual requests at the origin.
-    pub(crate) in_flight: u32,
-    /// The candidate's plan.
-    pub(crate) basis: Rc<Basis>,
 }
 
 /// Measurements of one worker's gate of a candidate.

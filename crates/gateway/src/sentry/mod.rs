@@ -16,9 +16,9 @@ mod rest;
 mod sample;
 mod service;
 
-pub(crate) use candidate::{Candidate, CandidateExplanation, CandidateSample};
+pub(crate) use candidate::{Candidate, CandidateSample};
 pub(crate) use planner_task::{SentryStation, UnattendedSentries};
-pub(crate) use refused::{Basis, Refused};
+pub(crate) use refused::{Basis, CandidateExplanation, Refused};
 pub(crate) use rest::Rest;
 pub(crate) use sample::GateSample;
 pub(crate) use service::{Names, Sentry};

@@ -1,8 +1,7 @@
 //! Grounds of a refusal by the sentry.
 
-use super::candidate::CandidateExplanation;
 use super::service::Sentry;
-use flashweir_admission::sentry::{ClassPlan, Explanation, Plan};
+use flashweir_admission::sentry::{ClassPlan, Explanation, Plan, VirtualDecision};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,6 +20,18 @@ pub(crate) struct Refused {
     pub(crate) basis: Rc<Basis>,
     /// A candidate policy's decision about the request, where there is one.
     pub(crate) candidate: Option<CandidateExplanation>,
+}
+
+/// The candidate's virtual decision about a refused request and its grounds, for `/explain`.
+#[derive(Clone, Debug)]
+pub(crate) struct CandidateExplanation {
+    pub(crate) decision: VirtualDecision,
+    /// Class of the request, by its place in the candidate.
+    pub(crate) class: u8,
+    /// Virtual requests at the origin.
+    pub(crate) in_flight: u32,
+    /// The candidate's plan.
+    pub(crate) basis: Rc<Basis>,
 }
 
 /// The plan as far as a refusal needs it. Refusals of one worker share it by a plain count, and it is small:
