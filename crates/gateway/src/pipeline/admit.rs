@@ -1,18 +1,20 @@
 //! One request's way through the pipeline: let in, made to wait, or refused. Decided before any byte of the
 //! body is read.
 
+use super::admission_request::admission_request;
 use super::copies::CopyPermit;
-use super::deferred::{Deferred, Instead, Why, may_defer};
-use super::host::{Inner, PipelineHost};
+use super::deferred::{Deferred, Instead, Why};
+use super::host::PipelineHost;
 use super::permit::{Permit, Times};
-use super::wait::{Decided, Wait, Waiting};
+use super::wait::{Decided, Wait};
+use super::waiting::{Waiting, may_defer};
+use super::worker_pipeline::WorkerPipeline;
 use crate::classify::Classified;
 use crate::refusal::Refusal;
 use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::{AdmissionRequest, Arrival, Asking, ServiceKey};
 use flashweir_admission::retry_after::AT_A_BOUND;
-use flashweir_admission::sentry::{Position, SentryRequest};
 use flashweir_core::{Instant, Reason, Shed};
 use flashweir_telemetry::Bound;
 use std::rc::Rc;
@@ -179,7 +181,7 @@ impl PipelineHost {
     }
 
     /// The attendant is to look earlier than it would by itself, if that is so.
-    fn call_attendant(&self, inner: &Inner, key: ServiceKey) {
+    fn call_attendant(&self, inner: &WorkerPipeline, key: ServiceKey) {
         let Some(hosted) = inner.hosted(key).and_then(|hosted| hosted.sentry.as_ref()) else { return };
         let next_wake = inner.pipeline.next_wake(key);
         if next_wake.is_some_and(|at| hosted.looks_at.get().is_none_or(|looks_at| at < looks_at)) {
@@ -197,34 +199,5 @@ impl PipelineHost {
     pub(crate) fn refuse_admitted(&self, now: Instant, asked: &Classified) -> Refusal {
         let shed = Shed { reason: Reason::UpstreamConnections, retry_after: AT_A_BOUND };
         self.inner.borrow_mut().remember(now, asked, shed, None, false)
-    }
-}
-
-pub(super) fn admission_request(
-    key: ServiceKey,
-    asked: &Classified,
-    closed: Option<Reason>,
-) -> AdmissionRequest {
-    let candidate = asked.candidate.filter(|candidate| !candidate.is_exempt);
-    AdmissionRequest {
-        service: key,
-        class: asked.class,
-        ceiling_priority: asked.ceiling_priority,
-        client_key: asked.client_key,
-        url_class: asked.url_class,
-        host_key: asked.host_key,
-        person_key: asked.person_key,
-        candidate: candidate.map(|candidate| SentryRequest {
-            is_uncounted: false,
-            class: candidate.class,
-            url_class: asked.url_class,
-            client_key: candidate.client_key,
-            position: Position::Usual,
-        }),
-        is_beyond_sender_share: asked.is_beyond_sender_share,
-        deadline: asked.deadline,
-        closed,
-        signs: asked.signs,
-        asking: Asking::First,
     }
 }

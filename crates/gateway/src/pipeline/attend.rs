@@ -13,24 +13,6 @@ use std::sync::Arc;
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 impl PipelineHost {
-    /// Gives the free room of a service to those who wait, and refuses those who waited too long.
-    pub(super) fn release(&self, now: Instant, key: ServiceKey) {
-        let inner = &mut *self.inner.borrow_mut();
-        inner.follow_flash_crowd(now);
-        inner.follow_service(now, key);
-        while let Some(released) = inner.pipeline.next(now, key) {
-            inner.release(now, released);
-        }
-        let Some(hosted) = inner.hosted(key).and_then(|hosted| hosted.sentry.as_ref()) else { return };
-        if let Some(other) = inner.pipeline.who_waits(key) {
-            hosted.sentry.ring(other);
-        }
-        if !inner.pipeline.has_service(key) {
-            // The attendant notices that there is nothing left to attend to.
-            hosted.sentry.ring(self.worker);
-        }
-    }
-
     /// Answers the bell and the clock until the service has gone.
     pub(crate) async fn attend(host: Weak<Self>, key: ServiceKey) {
         let Some(sentry) = host.upgrade().and_then(|host| host.sentry(key)) else { return };
@@ -51,7 +33,7 @@ impl PipelineHost {
             if sentry.take_sample_wanted(worker) {
                 host.report(now, key, &sentry);
             }
-            host.release(now, key);
+            host.inner.borrow_mut().release(now, key);
         }
     }
 

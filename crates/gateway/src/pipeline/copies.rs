@@ -1,7 +1,8 @@
 //! A request that the cache answers: its place in the gateway, and how it is counted.
 
-use super::admit::admission_request;
-use super::host::{Inner, PipelineHost};
+use super::admission_request::admission_request;
+use super::host::PipelineHost;
+use super::worker_pipeline::WorkerPipeline;
 use crate::classify::Classified;
 use flashweir_admission::pipeline::{self, AdmissionRequest, ServiceKey};
 use flashweir_core::{Instant, Reason};
@@ -46,7 +47,7 @@ impl CopyPermit {
     /// Of a request that has been counted as offered.
     pub(super) fn take(
         host: &Rc<PipelineHost>,
-        inner: &mut Inner,
+        inner: &mut WorkerPipeline,
         now: Instant,
         request: &AdmissionRequest,
     ) -> Option<Self> {

@@ -5,9 +5,10 @@
 //! *request's*: the client has been handed everything, or is gone; that is what the counters of requests
 //! tell.
 
-use super::host::{Inner, PipelineHost};
+use super::host::PipelineHost;
 use super::share_guard::ShareGuard;
 use super::slow_clients::Yielding;
+use super::worker_pipeline::WorkerPipeline;
 use crate::load_report::LoadReport;
 use flashweir_admission::pipeline::{
     self, AdmissionRequest, Asking, Delivery, FailureSource, Judged, OriginReport, RequestOutcome,
@@ -48,7 +49,7 @@ impl Permit {
     /// A request that goes to the origin now.
     pub(super) fn new(
         host: Rc<PipelineHost>,
-        inner: &Inner,
+        inner: &WorkerPipeline,
         mut permit: pipeline::Permit,
         (class, request): (u8, &AdmissionRequest),
         times: Times,
@@ -58,7 +59,7 @@ impl Permit {
             host.metrics.requests.admitted.increment();
             inner.count_class(request.service, class, |class| class.admitted.increment());
         }
-        let at_origin = permit.take_origin_share().map(|share| ShareGuard::new(host.clone(), share));
+        let at_origin = permit.take_origin_share().map(|share| ShareGuard::new(host.inner.clone(), share));
         let report = OriginReport::default();
         // It goes through many hands, and into the response's body.
         Box::new(Self { host, permit: Some(permit), times, at_origin, yielding: None, report, is_clients })

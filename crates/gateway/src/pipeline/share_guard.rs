@@ -1,7 +1,8 @@
 //! Guard of a request's share at the origin.
 
-use super::host::PipelineHost;
+use super::worker_pipeline::WorkerPipeline;
 use flashweir_admission::pipeline::{OriginShare, RequestOutcome};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Guard of one request's share at the origin. The share is given back by [`end`](Self::end), and at the
@@ -15,34 +16,34 @@ use std::rc::Rc;
 /// ([`Yielding`](super::Yielding)).
 #[derive(Debug)]
 pub(crate) struct ShareGuard {
-    host: Rc<PipelineHost>,
+    inner: Rc<RefCell<WorkerPipeline>>,
     /// None once it is given back.
     share: Option<OriginShare>,
 }
 
 impl ShareGuard {
-    pub(super) fn new(host: Rc<PipelineHost>, share: OriginShare) -> Self {
-        Self { host, share: Some(share) }
+    pub(super) fn new(inner: Rc<RefCell<WorkerPipeline>>, share: OriginShare) -> Self {
+        Self { inner, share: Some(share) }
     }
 
     /// The client is waited for: the share is others' until [`resume`](Self::resume).
     pub(super) fn pause(&mut self) {
-        let now = self.host.shared.clock.now();
         if let Some(share) = &mut self.share {
-            let key = share.service();
-            self.host.inner.borrow_mut().pipeline.pause(now, share);
-            self.host.release(now, key);
+            let inner = &mut *self.inner.borrow_mut();
+            let (now, key) = (inner.shared.clock.now(), share.service());
+            inner.pipeline.pause(now, share);
+            inner.release(now, key);
         }
     }
 
     /// The origin has something to do again.
     pub(super) fn resume(&mut self) {
-        let now = self.host.shared.clock.now();
         if let Some(share) = &mut self.share {
+            let inner = &mut *self.inner.borrow_mut();
             if share.is_paused() {
-                self.host.shared.rest.wake();
+                inner.shared.rest.wake();
             }
-            self.host.inner.borrow_mut().pipeline.resume(now, share);
+            inner.pipeline.resume(inner.shared.clock.now(), share);
         }
     }
 
@@ -53,9 +54,10 @@ impl ShareGuard {
 
     fn give_back(&mut self, outcome: RequestOutcome) {
         if let Some(share) = self.share.take() {
-            let (now, key) = (self.host.shared.clock.now(), share.service());
-            self.host.inner.borrow_mut().pipeline.end_at_origin(now, share, outcome);
-            self.host.release(now, key);
+            let inner = &mut *self.inner.borrow_mut();
+            let (now, key) = (inner.shared.clock.now(), share.service());
+            inner.pipeline.end_at_origin(now, share, outcome);
+            inner.release(now, key);
         }
     }
 }

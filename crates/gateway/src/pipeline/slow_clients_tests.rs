@@ -59,7 +59,8 @@ impl Scene {
         };
         let arrival = host.inner.borrow_mut().pipeline.arrive(shared.clock.now(), request, 0);
         let Arrival::Admitted(mut permit, _) = arrival else { panic!("there is room") };
-        let share_guard = ShareGuard::new(host, permit.take_origin_share().expect("a share at the origin"));
+        let share_guard =
+            ShareGuard::new(host.inner.clone(), permit.take_origin_share().expect("a share at the origin"));
         let (request, mut slow) = (Yielding::new(share_guard), SlowClients::default());
         slow.watch(&request);
         Self { sentry, request, slow, _permit: permit }

@@ -1,17 +1,17 @@
 //! A request that waits for its turn.
 
 use super::copies::CopyPermit;
-use super::deferred::{Deferred, Why, may_defer};
-use super::host::{Inner, PipelineHost};
+use super::deferred::{Deferred, Why};
+use super::host::PipelineHost;
 use super::permit::{Permit, Times};
-use crate::classify::Classified;
+use super::waiting::{Denied, Noticed, Waiting};
 use crate::refusal::Refusal;
-use flashweir_admission::pipeline::{self, AdmissionRequest, Asking, Released, RequestOutcome, Ticket};
+use flashweir_admission::pipeline::{self, AdmissionRequest, Asking, RequestOutcome};
 use flashweir_core::Instant;
-use std::mem;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use tokio::time::{Sleep, sleep};
 
 /// Resolves when the request is let in or refused. Dropped before (the client has gone), it leaves the queue
@@ -25,31 +25,6 @@ pub(crate) struct Wait {
     /// Ends when its caller can use no answer any more, where it said so.
     expiry: Option<Pin<Box<Sleep>>>,
 }
-
-/// State of a queued request.
-pub(super) enum Waiting {
-    /// For its turn. One that `defers` is not refused while another answer may come.
-    ForTurn {
-        asked: Classified,
-        request: AdmissionRequest,
-        ticket: Ticket,
-        waker: Option<Waker>,
-        defers: bool,
-    },
-    /// For its handler to take notice.
-    ForHandler { asked: Classified, request: AdmissionRequest, decided: Result<pipeline::Permit, Denied> },
-}
-
-/// A refusal of a request that waited.
-pub(super) enum Denied {
-    /// Counted; the client is to be answered with it.
-    Refused(Refusal),
-    /// Charged by the pipeline, and not counted: its handler decides.
-    Deferred(pipeline::Refusal),
-}
-
-/// The same for its handler to take notice of.
-type Noticed = (Classified, AdmissionRequest, Result<pipeline::Permit, Denied>);
 
 /// Outcome of a queued request.
 pub(crate) enum Decided {
@@ -71,11 +46,7 @@ impl Wait {
 
     /// Returns whether something became of it. Where its turn has come, `gives_way` says whether it leaves
     /// that to the next.
-    pub(super) fn poll_decided(
-        &mut self,
-        cx: &mut Context<'_>,
-        gives_way: &dyn Fn() -> bool,
-    ) -> Poll<Decided> {
+    fn poll_decided(&mut self, cx: &mut Context<'_>, gives_way: &dyn Fn() -> bool) -> Poll<Decided> {
         let Some(slot) = self.slot else { return Poll::Pending };
         let mut decided = self.host.inner.borrow_mut().outcome(slot, cx.waker());
         let is_over = |expiry: &mut Pin<Box<Sleep>>| expiry.as_mut().poll(cx).is_ready();
@@ -100,6 +71,14 @@ impl Wait {
                 Decided::Deferred(Deferred::new(host, asked, request, Why::Refused(refusal)))
             }
         })
+    }
+
+    /// The request's turn, or that it will have none: a refusal that its caller may still put off, or one
+    /// that it may not. For requests that something else may answer
+    /// ([`Instead::Flight`](super::Instead::Flight)); the others await the wait itself. One that `gives_way`
+    /// when its turn has come leaves it to the next.
+    pub(crate) async fn turn(&mut self, gives_way: impl Fn() -> bool) -> Decided {
+        poll_fn(|cx| self.poll_decided(cx, &gives_way)).await
     }
 
     /// A stored response answers it: it leaves the queue. None, and it waits on, where the gateway has no
@@ -199,69 +178,6 @@ impl PipelineHost {
     fn withdraw(&self, now: Instant, request: &AdmissionRequest, permit: pipeline::Permit) {
         let delivery = self.inner.borrow_mut().pipeline.finish(now, permit, RequestOutcome::Withdrawn);
         debug_assert!(delivery.is_none(), "nothing was answered");
-        self.release(now, request.service);
-    }
-}
-
-impl Inner {
-    /// The outcome of the request in this slot; while there is none, `waker` is woken when there is.
-    fn outcome(&mut self, slot: usize, waker: &Waker) -> Option<Noticed> {
-        match &mut self.waiting[slot] {
-            Waiting::ForTurn { waker: Some(known), .. } if known.will_wake(waker) => None,
-            Waiting::ForTurn { waker: known, .. } => {
-                *known = Some(waker.clone());
-                None
-            }
-            Waiting::ForHandler { .. } => match self.waiting.remove(slot) {
-                Waiting::ForHandler { asked, request, decided } => Some((asked, request, decided)),
-                Waiting::ForTurn { .. } => None,
-            },
-        }
-    }
-
-    /// A request that waited, waits no longer.
-    pub(super) fn release(&mut self, now: Instant, released: Released<usize>) {
-        match released {
-            Released::Admitted(slot, permit, shadow) => {
-                if let (Some(refusal), Waiting::ForTurn { asked, request, .. }) =
-                    (shadow, &self.waiting[slot])
-                {
-                    let (asked, key) = (*asked, request.service);
-                    self.shed_in_shadow(now, key, &asked, &refusal);
-                }
-                self.decide(slot, Ok(permit));
-            }
-            Released::Refused(slot, refusal) => self.refuse_waiting(now, slot, &refusal),
-        }
-    }
-
-    /// Refuses a request that waits.
-    pub(super) fn refuse_waiting(&mut self, now: Instant, slot: usize, refusal: &pipeline::Refusal) {
-        if let Waiting::ForTurn { asked, request, defers, .. } = &self.waiting[slot] {
-            let (asked, request) = (*asked, *request);
-            if *defers && may_defer(&request, refusal) {
-                self.decide(slot, Err(Denied::Deferred(*refusal)));
-                return;
-            }
-            let cost_us = self.pipeline.cost_us(&request);
-            let refusal = self.shed(now, request.service, &asked, refusal, cost_us);
-            self.decide(slot, Err(Denied::Refused(refusal)));
-        }
-    }
-
-    fn decide(&mut self, slot: usize, decided: Result<pipeline::Permit, Denied>) {
-        let Waiting::ForTurn { asked, request, .. } = &self.waiting[slot] else { return };
-        let decided = Waiting::ForHandler { asked: *asked, request: *request, decided };
-        if let Waiting::ForTurn { waker: Some(waker), .. } = mem::replace(&mut self.waiting[slot], decided) {
-            waker.wake();
-        }
-    }
-}
-
-impl Waiting {
-    fn request(&self) -> &AdmissionRequest {
-        match self {
-            Self::ForTurn { request, .. } | Self::ForHandler { request, .. } => request,
-        }
+        self.inner.borrow_mut().release(now, request.service);
     }
 }
