@@ -1,7 +1,7 @@
 //! Opens a connection to one upstream address: TCP, then TLS if asked for, within one timeout.
 
 use super::error::{UpstreamError, UpstreamErrorKind};
-use super::shared::{UpstreamSettings, UpstreamSettingsError};
+use super::settings::{UpstreamSettings, UpstreamSettingsError};
 use super::socket::{Socket, SocketProbe};
 use crate::dial::Host;
 use crate::guarded::Protocol;

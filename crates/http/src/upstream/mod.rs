@@ -18,6 +18,7 @@ mod record;
 mod repeat;
 mod repeat_budget;
 mod response_body;
+mod settings;
 mod shared;
 mod small_reads;
 mod socket;
@@ -29,7 +30,8 @@ pub use flashweir_replication::servers::{
 pub use flashweir_replication::{PoolEvents, PoolSettings};
 pub use probe::{ProbeError, probe, probe_outcome};
 pub use response_body::UpstreamBody;
-pub use shared::{UpstreamSettings, UpstreamSettingsError, UpstreamShared, UpstreamStatus};
+pub use settings::{UpstreamSettings, UpstreamSettingsError};
+pub use shared::{UpstreamShared, UpstreamStatus};
 
 use crate::guarded::Protocol;
 use crate::interim::Interims;
