@@ -18,9 +18,11 @@ pub struct AnsweringLayer(AdmissionLayer);
 #[derive(Clone, Debug)]
 pub struct Answering<S>(Admission<S>);
 
-impl AnsweringLayer {
-    pub(crate) fn new(layer: AdmissionLayer) -> Self {
-        Self(layer)
+impl AdmissionLayer {
+    /// This layer, answering refusals itself.
+    #[must_use]
+    pub fn answering(self) -> AnsweringLayer {
+        AnsweringLayer(self)
     }
 }
 

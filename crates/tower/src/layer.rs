@@ -1,6 +1,5 @@
 //! The layer and its service.
 
-use crate::answering::AnsweringLayer;
 use crate::ask::{Ask, Head};
 use crate::body::AdmittedBody;
 use crate::gatekeeper::{Admitted, Gatekeeper};
@@ -66,12 +65,6 @@ impl AdmissionLayer {
     #[must_use]
     pub fn classify(self, classify: impl Fn(&Head<'_>) -> Ask + Send + Sync + 'static) -> Self {
         Self { classify: Some(Arc::new(classify)), ..self }
-    }
-
-    /// The same, answering refusals itself.
-    #[must_use]
-    pub fn answering(self) -> AnsweringLayer {
-        AnsweringLayer::new(self)
     }
 
     /// Present state.
