@@ -11,7 +11,7 @@ use flashweir_core::limits::{API_KEY_BYTES, API_KEYS, API_KEYS_FILE_BYTES};
 use http::HeaderName;
 
 use super::ApiKeysFile;
-use super::rules::field_name;
+use super::names::field_name;
 use crate::error::Problem;
 
 /// Clients that show one of these keys. Never prints a key.

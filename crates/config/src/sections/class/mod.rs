@@ -2,6 +2,7 @@
 
 mod api_keys;
 mod glob;
+mod names;
 mod rules;
 
 pub use api_keys::{ApiKeys, KeyPlace};
@@ -18,7 +19,7 @@ use http::HeaderName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::rules::{cookie_name, field_name};
+use self::names::{cookie_name, field_name};
 use super::sentry::{TARGET_LONGEST, TARGET_SHORTEST};
 use crate::checks::name::name;
 use crate::checks::range::{duration_within, within};

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use http::header::{
-    AUTHORIZATION, CONNECTION, COOKIE, FORWARDED, HOST, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
-};
+use http::header::AUTHORIZATION;
 use http::{HeaderName, Method};
 use ipnet::IpNet;
 
 use super::MatchFile;
 use super::api_keys::ApiKeys;
 use super::glob::Glob;
+use super::names::{cookie_name, field_name};
 use crate::error::Problem;
 use crate::one_or_many::OneOrMany;
 use crate::sections::client::network;
@@ -177,25 +176,6 @@ fn method(key: &str, text: &str) -> Result<Method, Problem> {
     }
 }
 
-/// A name that a request may carry and that no other key is about.
-pub(super) fn field_name(key: &str, text: &str) -> Result<HeaderName, Problem> {
-    let refuse = |why: &str| Err(Problem::new(key, format!("`{text}` {why}")));
-    let Ok(name) = HeaderName::from_bytes(text.as_bytes()) else {
-        return refuse("is not a header's name, expected one like \"x-plan\"");
-    };
-    let is_forwarded = name == FORWARDED || name.as_str().starts_with("x-forwarded-");
-    let is_of_one_hop = [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHORIZATION].contains(&name);
-    match () {
-        () if name == HOST => refuse("has a key of its own, expected `match.host`"),
-        () if name == COOKIE => refuse("has a key of its own, expected `match.cookie`"),
-        () if is_forwarded => {
-            refuse("can be written by anybody, expected `match.client` and `client.trusted_proxies`")
-        }
-        () if is_of_one_hop => refuse("is about the connection, expected a header about the request"),
-        () => Ok(name),
-    }
-}
-
 fn header(key: &str, text: &str) -> Result<FieldRule, Problem> {
     let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value.trim())));
     let name = field_name(key, name)?;
@@ -220,16 +200,4 @@ fn sender(key: &str, text: &str) -> Result<Glob, Problem> {
 fn cookie(key: &str, text: &str) -> Result<CookieRule, Problem> {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
     Ok(CookieRule { name: cookie_name(key, name)?, value: value.map(Glob::new) })
-}
-
-/// A cookie's name: an HTTP token (RFC 6265 §4.1.1).
-pub(super) fn cookie_name(key: &str, text: &str) -> Result<Box<str>, Problem> {
-    // A method is any token, and keeps its case.
-    if Method::from_bytes(text.as_bytes()).is_err() {
-        return Err(Problem::new(
-            key,
-            format!("`{text}` is not a cookie's name, expected one like \"session\""),
-        ));
-    }
-    Ok(text.into())
 }
