@@ -30,6 +30,7 @@
 
 mod abi;
 mod attach;
+mod ceiling;
 mod counters;
 mod hook;
 mod maps;
@@ -50,13 +51,14 @@ use libbpf_rs::MapHandle;
 use maps::Maps;
 
 pub use attach::{AttachError, Attachment};
+pub use ceiling::Ceiling;
 pub use counters::{Passed, ServiceCounts, TierCounts};
 pub use hook::{Declined, Hook};
 pub use occupant::Occupant;
 pub use page::{Page, PageError};
 pub use pin::PinError;
 pub use pin_directory::PinDirectory;
-pub use plan::{Ceiling, ExcessTreatment, Service, ServicePlan};
+pub use plan::{ExcessTreatment, Service, ServicePlan};
 pub use tiers::{Ranks, TIERS, Tiers};
 
 use crate::clock::{monotonic_ns, random_key};

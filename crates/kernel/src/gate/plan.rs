@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use flashweir_core::{Duration, Rate, Reason};
+use flashweir_core::{Duration, Reason};
 
 use super::Page;
 use super::abi;
+use super::ceiling::Ceiling;
 use super::tiers::Tiers;
 
 /// A protected service.
@@ -31,21 +32,6 @@ pub enum ExcessTreatment {
     Reset,
     /// It gets a whole HTTP response, a 503 with `Retry-After`, which no server ever sees.
     Answer,
-}
-
-/// The most new connections that are let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ceiling {
-    /// New connections per second.
-    pub rate: Rate,
-    /// Maximum burst; 1 to 1,000,000.
-    pub burst: u32,
-}
-
-impl Ceiling {
-    pub(super) fn in_kernel(self) -> abi::Ceiling {
-        abi::Ceiling { rate_milli: self.rate.as_milli(), burst: self.burst, limited: 1 }
-    }
 }
 
 /// One service's part of a plan.

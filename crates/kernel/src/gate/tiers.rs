@@ -6,7 +6,7 @@ use flashweir_core::{Rate, limits};
 
 use super::GateError;
 use super::abi;
-use super::plan::Ceiling;
+use super::ceiling::Ceiling;
 
 /// Tiers of a plan at most: ranks 0, the most important, to 7.
 pub const TIERS: usize = limits::KERNEL_TIERS;
