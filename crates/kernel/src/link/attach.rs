@@ -6,8 +6,9 @@ use std::os::fd::OwnedFd;
 use libbpf_rs::libbpf_sys;
 
 use crate::interface::link;
+use crate::observe::AttachError;
 use crate::observe::QueueCounts;
-use crate::observe::attach::{AttachError, Link, check};
+use crate::observe::attach::{Link, check};
 use crate::observe::queue::Queue;
 
 /// Packets of an interface that the classifier sees.

@@ -35,7 +35,7 @@ pub use reading::{LinkCounts, LinkReading, SketchResidues};
 
 use crate::clock::{monotonic_ns, random_key};
 use crate::map::Map;
-pub use crate::observe::attach::AttachError;
+pub use crate::observe::AttachError;
 use crate::plain::bytes_of;
 use crate::program::{LoadError, PacketRun, Program};
 use abi::{Counts, CutSet, FlowSet, Key, Orders, SETS, SHARDS, Sketch, WAYS};

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
 
-use super::attach::AttachError;
+use super::attach_error::AttachError;
 use super::queue::is_kind;
 use super::route_netlink::{
     ALL, GET_FILTERS, GET_QUEUES, NEW_FILTER, RouteNetlink, traffic_answer, traffic_question,

@@ -31,6 +31,7 @@
 
 mod abi;
 pub(crate) mod attach;
+mod attach_error;
 mod filters;
 mod histogram;
 mod observed;
@@ -43,7 +44,8 @@ use std::net::SocketAddr;
 
 use flashweir_core::limits;
 
-pub use attach::{AttachError, Attachment};
+pub use attach::Attachment;
+pub use attach_error::AttachError;
 pub use histogram::{RATE_BUCKETS, RateBucket, RateHistogram};
 pub use observed::{DestinationCount, FlowCounts, Observed, QueueCounts};
 

@@ -9,7 +9,8 @@ use libbpf_rs::query::LinkInfoIter;
 
 use super::*;
 use crate::interface::index_of;
-use crate::observe::attach::{AttachError, Attachment, attach_filters};
+use crate::observe::attach::attach_filters;
+use crate::observe::{AttachError, Attachment};
 use crate::program::LoadError;
 
 /// A client and a server; the observer is to stand where the server's responses leave for the client.
