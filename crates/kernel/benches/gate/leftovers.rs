@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use flashweir_kernel::gate::{ExcessTreatment, Hook};
 use flashweir_testkit::{Process, Testbed, require_program};
 
-use crate::arena::{CLIENT, Receiving, Refuser, SERVER};
+use crate::arena::{CLIENT, Receiving, SERVER};
 use crate::clients::Clients;
 use crate::raw;
+use crate::refuser::Refuser;
 
 const ATTEMPTS: u64 = 1_000_000;
 const CLIENTS: Clients = Clients { count: 64, rate_per_s: None };

@@ -10,6 +10,7 @@ mod packets;
 mod programs;
 mod raw;
 mod refusals;
+mod refuser;
 mod servers;
 
 /// All parts, or those that are named (`cargo bench ... -- refusals`).

@@ -16,10 +16,11 @@ use std::time::Duration;
 use flashweir_kernel::gate::{ExcessTreatment, Hook, ServiceCounts};
 use flashweir_testkit::{Testbed, require_program};
 
-use crate::arena::{Awake, CLIENT, Receiving, Refuser, SERVER, join_received, spent_ns};
+use crate::arena::{Awake, CLIENT, Receiving, SERVER, join_received, spent_ns};
 use crate::carried::Carrier;
 use crate::clients::Clients;
 use crate::raw;
+use crate::refuser::Refuser;
 use crate::servers::Server;
 
 const ROUNDS: usize = 3;
