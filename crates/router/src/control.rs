@@ -5,33 +5,20 @@ use crate::admin::{Known, routes};
 use crate::driver::Driver;
 use crate::error::RouterError;
 use crate::guard::Guard;
+use crate::launch::Launch;
 use crate::link::LinkDriver;
 use crate::reload::changed;
 use crate::settings;
 use crate::status::RouterStatus;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use flashweir_admission::flash_crowd::Baseline;
-use flashweir_config::{Overrides, RouterConfig};
+use flashweir_config::RouterConfig;
 use flashweir_core::Hasher64;
-use flashweir_runtime::{AdminListener, Clock, ReadyFile, outlive_user_signals, random_u64};
+use flashweir_runtime::{AdminListener, Clock, outlive_user_signals, random_u64};
 use flashweir_telemetry::{Outcome, Telemetry};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::signal::unix::{SignalKind, signal};
-
-/// A router to run.
-#[derive(Clone, Debug)]
-pub struct Launch {
-    /// The checked configuration.
-    pub config: RouterConfig,
-    /// The file it came from: read again on SIGHUP.
-    pub config_file: Option<PathBuf>,
-    /// The flags that win over the file, at every reload too.
-    pub overrides: Overrides,
-    /// The file that says where its admin listener is, once it guards.
-    pub ready_file: Option<ReadyFile>,
-}
 
 /// Guards until SIGTERM or SIGINT, on this thread. However it ends, the network is then as it was, but for a
 /// pinned gate, which SIGTERM and a crash leave where it is.

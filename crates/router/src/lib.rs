@@ -23,6 +23,7 @@ mod error;
 mod figures;
 mod guard;
 mod interface;
+mod launch;
 mod link;
 mod orders;
 mod outlet;
@@ -33,5 +34,6 @@ mod sample;
 mod settings;
 mod status;
 
-pub use control::{Launch, run};
+pub use control::run;
 pub use error::RouterError;
+pub use launch::Launch;

@@ -1,7 +1,7 @@
 //! Settings that a running router can take over.
 
-use crate::control::Launch;
 use crate::error::RouterError;
+use crate::launch::Launch;
 use crate::settings::{places, reading};
 use flashweir_config::{ConfigError, RouterConfig};
 
