@@ -46,7 +46,7 @@ fn main() {
     let directory = Directory::new();
     println!("{rounds} rounds of {seconds} s each; server on core 0, wrk and upstream on core 1\n");
     let [proxying, refusing] = [Job::Proxy, Job::Refuse].map(|job| {
-        let candidates = servers::start_all(&directory, job);
+        let candidates = start_all(&directory, job);
         compare(job, &candidates, rounds, seconds)
     });
     println!("CPU of refusing over proxying");
@@ -56,6 +56,13 @@ fn main() {
         let (_, proxying_us) = proxying_us.expect("each refusing candidate proxies as well");
         println!("  {name:<20} {:.2}", refusing_us / proxying_us);
     }
+}
+
+/// Flashweir first: ratios are of it over the others.
+fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
+    let by_sentry = (job == Job::Refuse).then(|| sentry::flashweir(directory)).flatten();
+    let ours = [servers::flashweir(directory, job)].into_iter().chain(by_sentry);
+    ours.chain([servers::nginx(directory, job), servers::haproxy(directory, job)]).collect()
 }
 
 /// Names, and the median CPU time of a request, microseconds.

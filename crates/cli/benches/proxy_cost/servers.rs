@@ -1,6 +1,6 @@
 //! The candidates and their upstream: started here, on loopback, and ended by id.
 
-use crate::{Job, sentry};
+use crate::Job;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -68,13 +68,6 @@ pub(crate) fn is_installed(program: &str) -> bool {
         .any(|at| Path::new(at).join(program).exists())
 }
 
-/// Flashweir first: ratios are of it over the others.
-pub(crate) fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
-    let by_sentry = (job == Job::Refuse).then(|| sentry::flashweir(directory)).flatten();
-    let ours = [flashweir(directory, job)].into_iter().chain(by_sentry);
-    ours.chain([nginx(directory, job), haproxy(directory, job)]).collect()
-}
-
 fn upstream(directory: &Directory) -> (u16, Ended) {
     let port = reserve_port();
     let body = "x".repeat(1024);
@@ -86,7 +79,7 @@ fn upstream(directory: &Directory) -> (u16, Ended) {
     (port, process)
 }
 
-fn flashweir(directory: &Directory, job: Job) -> Candidate {
+pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
     let (port, admin) = (reserve_port(), reserve_port());
     let binary = env!("CARGO_BIN_EXE_flashweir");
     let (upstream_port, helpers, held, bounds) = match job {
@@ -124,7 +117,7 @@ fn flashweir(directory: &Directory, job: Job) -> Candidate {
     candidate("flashweir", port, process, helpers, held)
 }
 
-fn nginx(directory: &Directory, job: Job) -> Candidate {
+pub(crate) fn nginx(directory: &Directory, job: Job) -> Candidate {
     let port = reserve_port();
     let (helpers, server) = match job {
         Job::Proxy => {
@@ -147,7 +140,7 @@ fn nginx(directory: &Directory, job: Job) -> Candidate {
     candidate("nginx", port, process, helpers, None)
 }
 
-fn haproxy(directory: &Directory, job: Job) -> Candidate {
+pub(crate) fn haproxy(directory: &Directory, job: Job) -> Candidate {
     let port = reserve_port();
     let (helpers, action) = match job {
         Job::Proxy => {
