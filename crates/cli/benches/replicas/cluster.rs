@@ -1,6 +1,7 @@
 //! The processes of a cluster, and what the kernel says of their CPU time.
 
 use crate::Bench;
+use crate::site::{self, HOST};
 use flashweir_testkit::{
     Client, Flashweir, Gateway, GatewayBuilder, Metrics, Origin, Process, eventually, reserve_address,
 };
@@ -41,9 +42,6 @@ pub(crate) struct Replica {
     admin: SocketAddr,
     _directory: TempDir,
 }
-
-/// Host of the site, the same for all clients.
-pub(crate) const HOST: &str = "shop.example";
 
 impl Cluster {
     pub(crate) fn start(bench: &Bench, settings: Settings) -> Self {
@@ -142,7 +140,7 @@ impl Cluster {
             let answer = client.ask(&format!("GET {url} HTTP/1.1\r\nHost: admin\r\n\r\n")).json();
             answer["home"][0] == first.as_str()
         };
-        let paths = (0..).map(|number: u32| crate::crowd::path(&number.to_string()));
+        let paths = (0..).map(|number: u32| site::path(&number.to_string()));
         paths.filter(|path| is_there(path)).take(count).map(String::into_boxed_str).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! People who ask for the documents of a site, a few of them mostly.
 
-use crate::cluster::HOST;
+use crate::site::{self, HOST};
 use bytes::Bytes;
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Template};
 use flashweir_workload::documents::Popularity;
@@ -15,11 +15,6 @@ pub(crate) const SEED: u64 = 7_001;
 pub(crate) const DOCUMENTS: u32 = 507;
 const ZIPF: f64 = 1.5;
 const SOURCES: u32 = 4_000;
-
-/// The path of a document that caches may keep for an hour.
-pub(crate) fn path(document: &str) -> String {
-    format!("/work?max_age=3600&d={document}")
-}
 
 /// Sends these rates one after the other, by the thesis's method 4, for the documents with these paths (or
 /// any, by number); each request has its own connection, and counts as in time within a second.
@@ -45,7 +40,7 @@ pub(crate) fn send(
     let request = Prepared::new(&target, Method::GET, &fields, Bytes::new()).expect("a request");
     let paths = match paths {
         Some(paths) => Paths::Table(paths.into()),
-        None => Paths::Template(Template::new(&path("{document}"), None, 0).expect("a template")),
+        None => Paths::Template(Template::new(&site::path("{document}"), None, 0).expect("a template")),
     };
     let popularity = Popularity::zipf(ZIPF, DOCUMENTS).expect("a popularity");
     let class = ClassPlan { popularity, ..ClassPlan::new("all", request, paths) };

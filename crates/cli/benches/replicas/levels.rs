@@ -1,7 +1,8 @@
 //! RADAR-F4.6: what a level of redirection adds to a response, and what it costs the machine that does it.
 
-use crate::cluster::{Cluster, HOST, Settings, cpu_s};
-use crate::{Bench, crowd, median, quantile};
+use crate::cluster::{Cluster, Settings, cpu_s};
+use crate::site::{self, HOST};
+use crate::{Bench, median, quantile};
 use flashweir_testkit::{Client, Message};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -120,7 +121,7 @@ struct Person {
 
 impl Person {
     fn ask(&mut self) -> Message {
-        let path = crowd::path("0");
+        let path = site::path("0");
         let mut answer = self.ask_at(self.entry, HOST, &path);
         while answer.status() == 302 {
             let location = answer.field("location").expect("where to go").to_owned();

@@ -21,6 +21,7 @@ mod herd;
 mod levels;
 mod saved;
 mod server;
+mod site;
 mod waiters;
 
 use flashweir_testkit::{Flashweir, number_from_environment};
