@@ -1,6 +1,7 @@
 //! Commands of `flashweir` that start no server.
 
 mod dependency_directions;
+mod file_circles;
 mod laboratory;
 mod load_tests;
 mod shared;
