@@ -17,8 +17,8 @@ use crate::upstream_watch::watch_upstreams;
 use crate::watch::{watch_certificates, watch_memory};
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
-use flashweir_runtime::outlive_user_signals;
 use flashweir_runtime::planner_loop::{self, Beat, StallWatch, Unattended};
+use flashweir_runtime::{HeldLease, outlive_user_signals};
 use flashweir_telemetry::Outcome;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -128,14 +128,8 @@ impl Control {
             let socket = tokio::net::UdpSocket::from_std(socket).map_err(GatewayError::Start)?;
             spawn_local(receiver::receive(socket, self.shared.clone()));
         }
-        spawn_local(watch_upstreams(self.shared.clone()));
-        spawn_local(watch_agents(self.shared.clone()));
-        let means = std::mem::replace(&mut self.cluster, cluster::Means::None);
-        let lease = means.lease();
-        spawn_local(cluster::run(self.shared.clone(), means));
-        spawn_local(replication::attend(self.shared.clone()));
-        spawn_local(watch_certificates(self.shared.clone()));
-        spawn_local(watch_memory(self.shared.clone()));
+        let lease = self.join_cluster();
+        self.watch();
         self.tell_start(admin_address);
         self.tell_candidates();
         let is_terminated = loop {
@@ -178,6 +172,23 @@ impl Control {
         sentries.abort();
         self.save_baseline();
         outcome
+    }
+
+    /// Reports, leads and follows from now on; returns the lease, where there may be one to give up.
+    fn join_cluster(&mut self) -> Option<watch::Receiver<Option<HeldLease>>> {
+        let means = std::mem::replace(&mut self.cluster, cluster::Means::None);
+        let lease = means.lease();
+        spawn_local(cluster::run(self.shared.clone(), means));
+        lease
+    }
+
+    /// Looks from now on after what changes beside the requests.
+    fn watch(&self) {
+        spawn_local(watch_upstreams(self.shared.clone()));
+        spawn_local(watch_agents(self.shared.clone()));
+        spawn_local(replication::attend(self.shared.clone()));
+        spawn_local(watch_certificates(self.shared.clone()));
+        spawn_local(watch_memory(self.shared.clone()));
     }
 
     /// Sees, from its own thread, whether this one still runs the planners.

@@ -90,7 +90,7 @@ pub(crate) struct Begun {
     pub(crate) stream: Option<StreamCut>,
     /// Hears of the quota in its trailers.
     pub(crate) quota: Option<TrailerQuota>,
-    /// Ends the connection of a client that takes nothing for so long.
+    /// Ends the connection of a client that takes nothing for this time.
     pub(crate) write_stall_timeout: Duration,
 }
 

@@ -27,7 +27,9 @@ use flashweir_http::serve::{Connection, IncomingBody, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, SendOptions, UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_runtime::Clock;
-use flashweir_telemetry::{BadRequest, Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure};
+use flashweir_telemetry::{
+    BadRequest, Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure, WorkerMetrics,
+};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
 use http_body::Body as _;
@@ -83,10 +85,7 @@ pub(crate) async fn forward(
     let upstreams = &current.upstreams[classified.service];
     // A client of HTTP/1.0 is sent none (RFC 9110 §15.2).
     let interims = (version >= Version::HTTP_11).then(|| connection.interims());
-    let expectation = interims.filter(|_| asks_origin).map(|interims| {
-        let config = &current.live.config.services[classified.service].upstream;
-        Expectation::new(interims, responses.now(), config.response_header_timeout)
-    });
+    let expectation = interims.filter(|_| asks_origin).map(|interims| upload.expectation(interims));
     let mut cut = None;
     let body = if body.is_none() {
         UploadBody::none()
@@ -106,10 +105,7 @@ pub(crate) async fn forward(
         None => answer.await,
         Some(interims) => interims.during(answer).await,
     };
-    if let Some(InterimCounts { passed_on, dropped }) = interims.and_then(Interims::take_counts) {
-        responses.metrics.responses.interims.add(InterimOutcome::PassedOn, passed_on);
-        responses.metrics.responses.interims.add(InterimOutcome::Dropped, dropped);
-    }
+    interims.into_iter().for_each(|interims| count_interims(&responses.metrics, interims));
     count_sends(&responses.metrics, upstreams);
     let response = match sent {
         Ok(response) => response,
@@ -130,6 +126,13 @@ pub(crate) async fn forward(
     }
     let onward = Onward { client, current, version, classified: &classified, stream, quota };
     relay(responses, permit, response, onward, &method)
+}
+
+fn count_interims(metrics: &WorkerMetrics, interims: &Interims) {
+    if let Some(InterimCounts { passed_on, dropped }) = interims.take_counts() {
+        metrics.responses.interims.add(InterimOutcome::PassedOn, passed_on);
+        metrics.responses.interims.add(InterimOutcome::Dropped, dropped);
+    }
 }
 
 /// A response of the upstream that belongs to this request alone, as its client gets it.
@@ -238,6 +241,12 @@ impl<'a> Upload<'a> {
         };
         // Boxed, or each request without a body would carry the room for gathering one.
         Box::pin(gather(self.room, self.clock, body, options)).await
+    }
+
+    /// The origin is asked whether it wants the body.
+    fn expectation(&self, interims: &Interims) -> Expectation {
+        let config = &self.current.live.config.services[self.service].upstream;
+        Expectation::new(interims, self.clock.now(), config.response_header_timeout)
     }
 
     /// The body as the upstream gets it. Whether its client is slow is of interest where a part of it is

@@ -226,6 +226,34 @@ impl Learner {
         let (bound_s, scale) = (k.target_share * tick.target_s, self.posterior.scale().min(1.0));
         let is_long_new = self.since_s >= REFRESH_S && self.evidence.find_long(bound_s, scale, is_busy);
         let is_regrouped = is_prompt_new || is_long_new;
+        self.count_exempt(tick, (bound_s, scale), is_busy);
+        // Where the limit binds and nothing shows that it should, soon.
+        let is_bound = self.waiting_s > 0.0 || self.refused > 0.1;
+        let refresh_s = if is_bound && !self.is_limited { REFRESH_S } else { SLOW_REFRESH_S };
+        let is_due = self.since_s >= 0.5 * refresh_s && self.fresh >= k.enough
+            || self.since_s >= refresh_s && self.fresh > 0.1;
+        let is_blind = self.since_s >= REFRESH_S && !self.evidence.is_informed();
+        if is_changed || is_due || is_blind || is_regrouped {
+            (self.fresh, self.since_s) = (0.0, 0.0);
+            self.mix_s += refresh_s;
+            let is_mix_new = core::mem::take(&mut self.evidence.is_mix_new) || is_regrouped;
+            if is_mix_new || self.mix_s > MIX_S || self.policy.target_s != tick.target_s {
+                self.mix_s = 0.0;
+                self.policy.set_mix(self.evidence.survivals(), tick.target_s);
+            }
+            self.posterior.observe(&self.evidence);
+            self.rebase();
+            self.decide(tick);
+        }
+        self.learned.is_calm = self.evidence.is_informed()
+            && !self.is_limited
+            && !self.is_short
+            && (self.evidence.is_usual() || self.posterior.has_changed() && self.evidence.are_alike());
+        self.learned
+    }
+
+    /// Finds from what age on requests hold no place, and how many of them there may be.
+    fn count_exempt(&mut self, tick: &Tick<'_>, (bound_s, scale): (f64, f64), is_busy: bool) {
         let counts = (tick.in_flight, self.evidence.completed(), tick.exempt);
         let is_silent = self.silence.take(counts, tick.span_s, tick.target_s);
         // All that hold places: there may be more of them than the limit by now.
@@ -258,29 +286,6 @@ impl Learner {
         }
         // Late requests must not take the places of prompt ones.
         self.learned.exempt_after_s = self.learned.exempt_after_s.filter(|_| prompt_max.is_none());
-        // Where the limit binds and nothing shows that it should, soon.
-        let is_bound = self.waiting_s > 0.0 || self.refused > 0.1;
-        let refresh_s = if is_bound && !self.is_limited { REFRESH_S } else { SLOW_REFRESH_S };
-        let is_due = self.since_s >= 0.5 * refresh_s && self.fresh >= k.enough
-            || self.since_s >= refresh_s && self.fresh > 0.1;
-        let is_blind = self.since_s >= REFRESH_S && !self.evidence.is_informed();
-        if is_changed || is_due || is_blind || is_regrouped {
-            (self.fresh, self.since_s) = (0.0, 0.0);
-            self.mix_s += refresh_s;
-            let is_mix_new = core::mem::take(&mut self.evidence.is_mix_new) || is_regrouped;
-            if is_mix_new || self.mix_s > MIX_S || self.policy.target_s != tick.target_s {
-                self.mix_s = 0.0;
-                self.policy.set_mix(self.evidence.survivals(), tick.target_s);
-            }
-            self.posterior.observe(&self.evidence);
-            self.rebase();
-            self.decide(tick);
-        }
-        self.learned.is_calm = self.evidence.is_informed()
-            && !self.is_limited
-            && !self.is_short
-            && (self.evidence.is_usual() || self.posterior.has_changed() && self.evidence.are_alike());
-        self.learned
     }
 
     /// Conditions under which bases learn from the coming tick: see [`Evidence`].

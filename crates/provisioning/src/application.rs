@@ -198,10 +198,7 @@ impl Application {
             self.panic_until = now + windows.stable;
         }
         let is_panic = now < self.panic_until;
-        let mut level_rps = self.upper_rps(offered_rps, windows.stable);
-        if is_panic {
-            level_rps = level_rps.max(self.upper_rps(panic_rps, windows.panic));
-        }
+        let level_rps = self.level_rps(&windows, offered_rps, is_panic.then_some(panic_rps));
         let horizon = start_up + interval;
         let trends = [windows.panic, windows.trend].map(|window| self.trend_rps(now, window, horizon));
         let trend_rps = trends.into_iter().flatten().fold(0.0, f64::max);
@@ -234,15 +231,15 @@ impl Application {
         // While requests are refused, no demand has passed.
         let ebb = if refused_share > 0.0 { None } else { self.ebb_rps(now, &windows, start_up) };
         let ebb = ebb.map(|(rate_rps, is_certain)| (forecast(rate_rps), is_certain));
-        let after_ebb =
-            ebb.filter(|(rate_rps, _)| *rate_rps < forecast_rps).and_then(|(rate_rps, is_certain)| {
-                let found = sized(policy, &self.demand, &scaled(rate_rps * RELEASE_MARGIN), target)?;
-                // In an ebb without refusals more servers are ordered for a rate between two numbers of
-                // servers, at most.
-                let servers_max = if is_certain { needed.min(planned) } else { needed };
-                let servers = self.corrected(found).min(servers_max);
-                Some(EbbNeed { rates: scaled(rate_rps), forecast_rps: rate_rps, servers, is_certain })
-            });
+        let ebb = ebb.filter(|(rate_rps, _)| *rate_rps < forecast_rps);
+        let after_ebb = ebb.and_then(|(forecast_rps, is_certain)| {
+            let found = sized(policy, &self.demand, &scaled(forecast_rps * RELEASE_MARGIN), target)?;
+            // In an ebb without refusals more servers are ordered for a rate between two numbers of servers,
+            // at most.
+            let servers_max = if is_certain { needed.min(planned) } else { needed };
+            let servers = self.corrected(found).min(servers_max);
+            Some(EbbNeed { rates: scaled(forecast_rps), forecast_rps, servers, is_certain })
+        });
         // The window begins when demand has fallen, not when the level of a minute has followed.
         let present = after_ebb.filter(|ebb| ebb.is_certain).map_or(kept, |ebb| ebb.servers);
         // Demand that has passed keeps servers, and orders none.
@@ -259,6 +256,12 @@ impl Application {
             need.plan_for(ebb);
         }
         need
+    }
+
+    /// Level of demand by which servers are ordered: of the panic window, too, in a panic.
+    fn level_rps(&self, windows: &Windows, offered_rps: f64, panic_rps: Option<f64>) -> f64 {
+        let level_rps = self.upper_rps(offered_rps, windows.stable);
+        panic_rps.map_or(level_rps, |rps| level_rps.max(self.upper_rps(rps, windows.panic)))
     }
 
     /// Servers that it is to have, with what was needed within the release window; `present` is what is

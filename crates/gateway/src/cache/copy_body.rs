@@ -31,7 +31,7 @@ pub(super) struct Reader<'a> {
     pub(super) wire: &'a Rc<Wire>,
     /// Ends the response's stream, where it has a separate one.
     pub(super) stream: Option<StreamCut>,
-    /// Ends the connection of a client that takes nothing for so long.
+    /// Ends the connection of a client that takes nothing for this time.
     pub(super) stall_timeout: Duration,
 }
 

@@ -14,12 +14,13 @@
 //! the others keep their turn or are refused, and for ten seconds requests for that document take no part in
 //! this (`Mark`).
 
-use super::flight::{Interest, Landed};
+use super::flight::{Flight, Interest, Landed};
 use super::leader::Candidate;
 use super::lookup::{Miss, could_share};
 use super::passage::{FLIGHTS_TRIED, Passed, Traveller, Waiting};
 use crate::pipeline::{Admission, Decided, Deferred, Instead, Wait};
-use flashweir_cache::{CacheStatus, Joined, Mark, Stored};
+use crate::shared::Shared;
+use flashweir_cache::{CacheStatus, Joined, Lead, Mark, Stored};
 use flashweir_core::{Duration, Instant, Reason};
 use flashweir_telemetry::Bound;
 use http::Method;
@@ -38,6 +39,40 @@ enum Pending {
 }
 
 impl Pending {
+    /// Its place among those that would lead the flight.
+    fn candidate(
+        &self,
+        shared: &Arc<Shared>,
+        lead: Option<Lead>,
+        flight: &Arc<Flight>,
+        may_lead: bool,
+    ) -> Option<Candidate> {
+        match (self, lead) {
+            (_, Some(lead)) => Some(Candidate::first(shared.clone(), lead, flight.clone())),
+            (Self::Queued(_), None) if may_lead => Some(Candidate::join(shared.clone(), flight.clone())),
+            (_, None) => None,
+        }
+    }
+
+    /// The end of the flight, or its own turn at the origin if that comes before.
+    async fn landing(
+        &mut self,
+        interest: &Interest,
+        flight: &Flight,
+        put_off_until: tokio::time::Instant,
+    ) -> Result<Landed, Decided> {
+        match self {
+            Self::Queued(wait) => tokio::select! {
+                biased;
+                landed = interest.landing() => Ok(landed),
+                turn = wait.turn(|| flight.is_fetching()) => Err(turn),
+            },
+            Self::Deferred(_) => {
+                Ok(timeout_at(put_off_until, interest.landing()).await.unwrap_or(Landed::Failed))
+            }
+        }
+    }
+
     /// There is nothing to share.
     async fn alone(self, now: Instant, full: Option<Reason>) -> Passed {
         let decided = match self {
@@ -109,23 +144,9 @@ impl Traveller<'_> {
             };
             // In this order, and ended in the other: a flight that has a candidate has an interest.
             let interest = Interest::new(flight.clone());
-            let shared = responses.shared.clone();
-            let candidate = match (&pending, lead) {
-                (_, Some(lead)) => Some(Candidate::first(shared, lead, flight.clone())),
-                (Pending::Queued(_), None) if may_lead => Some(Candidate::join(shared, flight.clone())),
-                (_, None) => None,
-            };
+            let candidate = pending.candidate(&responses.shared, lead, &flight, may_lead);
             let waiting = Waiting::begin_at_pipeline(&responses.metrics);
-            let landed = match &mut pending {
-                Pending::Queued(wait) => tokio::select! {
-                    biased;
-                    landed = interest.landing() => Ok(landed),
-                    turn = wait.turn(|| flight.is_fetching()) => Err(turn),
-                },
-                Pending::Deferred(_) => {
-                    Ok(timeout_at(put_off_until, interest.landing()).await.unwrap_or(Landed::Failed))
-                }
-            };
+            let landed = pending.landing(&interest, &flight, put_off_until).await;
             drop(waiting);
             match landed {
                 Ok(Landed::Stored(stored)) if self.is_answered_by(&miss, &stored) => {

@@ -117,13 +117,7 @@ impl PipelineHost {
         }
         let slot = inner.waiting.vacant_key();
         let arrival = inner.pipeline.arrive(now, request, slot);
-        if let Some(cause) = inner.pipeline.demoted() {
-            self.metrics.fairness.demoted.increment(cause);
-        }
-        if let Some(source) = asked.source.filter(|_| inner.pipeline.was_person()) {
-            self.shared.impatient.saw_person(now, source);
-        }
-        self.metrics.bound_hits.add(Bound::CandidateRequests, inner.pipeline.take_candidate_overflows());
+        self.count_arrival(inner, now, asked);
         match arrival {
             Arrival::Admitted(permit, shadow) => {
                 if let Some(refusal) = shadow {
@@ -133,51 +127,72 @@ impl PipelineHost {
                 Admission::Admitted(Permit::new(self.clone(), inner, permit, (asked.class, &request), times))
             }
             Arrival::Refused(refusal) => {
-                match instead {
+                let cost_us = match instead {
                     Instead::Copy => {
                         if let Some(permit) = CopyPermit::take(self, inner, now, &request) {
                             return Admission::Copy(permit);
                         }
+                        inner.pipeline.cost_us(&request)
                     }
                     Instead::Flight if may_defer(&request, &refusal) => {
-                        return Admission::Deferred(Deferred::new(
-                            self.clone(),
-                            *asked,
-                            request,
-                            Why::Refused(refusal),
-                        ));
+                        let why = Why::Refused(refusal);
+                        return Admission::Deferred(Deferred::new(self.clone(), *asked, request, why));
                     }
-                    Instead::Flight | Instead::Nothing => {}
-                }
-                let cost_us = inner.pipeline.cost_us(&request);
+                    Instead::Flight | Instead::Nothing => inner.pipeline.cost_us(&request),
+                };
                 Admission::Refused(inner.shed(now, key, asked, &refusal, cost_us))
             }
             Arrival::Queued(ticket, displaced) => {
-                if instead == Instead::Copy
-                    && let Some(permit) = CopyPermit::take(self, inner, now, &request)
-                {
+                let copy = match instead {
+                    Instead::Copy => CopyPermit::take(self, inner, now, &request),
+                    Instead::Flight | Instead::Nothing => None,
+                };
+                if copy.is_some() {
                     // Its place in the queue is for one without a copy.
                     inner.pipeline.leave(now, ticket);
-                    if let Some((other, refusal)) = displaced {
-                        inner.refuse_waiting(now, other, &refusal);
-                    }
-                    return Admission::Copy(permit);
+                } else {
+                    let defers = instead == Instead::Flight;
+                    let waiting = Waiting::ForTurn { asked: *asked, request, ticket, waker: None, defers };
+                    let queued_as = inner.waiting.insert(waiting);
+                    debug_assert_eq!(queued_as, slot, "a vacant key is the next one used");
                 }
-                let defers = instead == Instead::Flight;
-                let waiting = Waiting::ForTurn { asked: *asked, request, ticket, waker: None, defers };
-                let queued_as = inner.waiting.insert(waiting);
-                debug_assert_eq!(queued_as, slot, "a vacant key is the next one used");
                 if let Some((other, refusal)) = displaced {
                     inner.refuse_waiting(now, other, &refusal);
                 }
-                if is_first {
-                    self.metrics.requests.held.increment();
-                    inner.count_class(key, asked.class, |class| class.held.increment());
+                match copy {
+                    Some(permit) => Admission::Copy(permit),
+                    None => self.held(inner, now, (key, slot), asked, is_first),
                 }
-                self.call_attendant(inner, key);
-                Admission::Waits(Wait::new(self.clone(), queued_as, now, asked.deadline))
             }
         }
+    }
+
+    /// Counts what the pipeline found of a request's client.
+    fn count_arrival(&self, inner: &mut WorkerPipeline, now: Instant, asked: &Classified) {
+        if let Some(cause) = inner.pipeline.demoted() {
+            self.metrics.fairness.demoted.increment(cause);
+        }
+        if let Some(source) = asked.source.filter(|_| inner.pipeline.was_person()) {
+            self.shared.impatient.saw_person(now, source);
+        }
+        self.metrics.bound_hits.add(Bound::CandidateRequests, inner.pipeline.take_candidate_overflows());
+    }
+
+    /// A request that waits for its turn in the place `slot`.
+    fn held(
+        self: &Rc<Self>,
+        inner: &mut WorkerPipeline,
+        now: Instant,
+        (key, slot): (ServiceKey, usize),
+        asked: &Classified,
+        is_first: bool,
+    ) -> Admission {
+        if is_first {
+            self.metrics.requests.held.increment();
+            inner.count_class(key, asked.class, |class| class.held.increment());
+        }
+        self.call_attendant(inner, key);
+        Admission::Waits(Wait::new(self.clone(), slot, now, asked.deadline))
     }
 
     /// The attendant is to look earlier than it would by itself, if that is so.

@@ -116,8 +116,7 @@ impl ModelRule {
             return Rule::Raise;
         }
         let was_calm = self.calm_s > 0.0;
-        let is_waiting = tick.waiting_s > 0.0 || tick.shed > 0.0;
-        self.calm_s = if is_waiting { 0.0 } else { self.calm_s + tick.span_s };
+        let is_waiting = self.count_calm(&tick);
         if is_stationary && self.calm_s > self.usual_s * (1.0 + look.variation.all) {
             self.learn_freely(look, levels);
         }
@@ -170,6 +169,13 @@ impl ModelRule {
             return Rule::Quiet;
         }
         Rule::None
+    }
+
+    /// Adds to the time in which nothing waited; returns true if something does.
+    fn count_calm(&mut self, tick: &Measured) -> bool {
+        let is_waiting = tick.waiting_s > 0.0 || tick.shed > 0.0;
+        self.calm_s = if is_waiting { 0.0 } else { self.calm_s + tick.span_s };
+        is_waiting
     }
 
     /// Lowers the limit where the origin refuses, even if it answers the rest in time.
