@@ -278,7 +278,7 @@ fn check_ports(services: &[Service]) -> Result<(), String> {
     Ok(())
 }
 
-/// Settings of a service that names none of its own.
+/// Settings of a service that names none.
 struct Usual {
     admin: String,
     target_s: f64,

@@ -115,9 +115,9 @@ async fn serve(
     Ok(())
 }
 
-/// What it listens on.
+/// Sockets on which it listens.
 struct Sockets {
-    /// Those of the one worker.
+    /// Sockets of the one worker.
     listening: Vec<WorkerListeners>,
     admin: Option<AdminListener>,
     udp: Option<UdpSocket>,

@@ -19,7 +19,7 @@ type ModulePath = Vec<String>;
 /// Names that one file takes from another.
 pub(super) type Imports = BTreeMap<(PathBuf, PathBuf), BTreeSet<String>>;
 
-/// A module, in a file of its own or within that of its parent.
+/// A module, in a separate file or within that of its parent.
 #[derive(Default)]
 struct Module {
     file: PathBuf,
