@@ -38,13 +38,14 @@ use std::pin::pin;
 use std::rc::{Rc, Weak};
 
 /// An admitted request, ready to be sent to the origin.
-pub(crate) struct AdmittedRequest {
-    pub(crate) head: request::Parts,
+pub(crate) struct AdmittedRequest<'a> {
+    /// Its head, which goes to the origin: another one is left behind.
+    pub(crate) head: &'a mut request::Parts,
     pub(crate) body: PartialBody,
-    pub(crate) method: Method,
+    pub(crate) method: &'a Method,
     pub(crate) version: Version,
     pub(crate) prepared: Prepared,
-    pub(crate) classified: Classified,
+    pub(crate) classified: &'a Classified,
     /// Hash of the client: see [`subscriber`](flashweir_http::client::subscriber).
     pub(crate) subscriber: u64,
     /// Ends its stream, if it came in one.
@@ -63,10 +64,10 @@ pub(crate) async fn forward(
     client: &Client,
     connection: &Connection,
     mut permit: Box<Permit>,
-    admitted: AdmittedRequest,
+    admitted: AdmittedRequest<'_>,
 ) -> Response<Body> {
     let AdmittedRequest {
-        mut head,
+        head,
         body,
         method,
         version,
@@ -93,12 +94,13 @@ pub(crate) async fn forward(
         let cut = cut.insert(Rc::default());
         upload.body(&mut permit, body, expectation, cut)
     };
-    current.sign(&responses.pipeline, &classified, &mut head.headers);
+    current.sign(&responses.pipeline, classified, &mut head.headers);
     if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
         head.headers.insert(name, value);
     }
     let first = head.extensions.remove::<ChosenTarget>().map(|ChosenTarget(index)| index);
-    let request = Request::from_parts(head, body);
+    let (left_behind, ()) = Request::new(()).into_parts();
+    let request = Request::from_parts(std::mem::replace(head, left_behind), body);
     let options = SendOptions { first, client: Some(subscriber), interims, waits: true };
     let answer = pin!(upstreams.send_with(options, request));
     let sent = match interims {
@@ -111,21 +113,21 @@ pub(crate) async fn forward(
         Ok(response) => response,
         Err(_) if cut.is_some_and(|cut| cut.get().is_some()) => {
             drop(permit);
-            return answer_slow_upload(responses, client, version, &method);
+            return answer_slow_upload(responses, client, version, method);
         }
-        Err(error) => return answer_failure(responses, permit, &error, &method, &classified),
+        Err(error) => return answer_failure(responses, permit, &error, method, classified),
     };
     let quota = current.hear_upstream(&responses.pipeline, classified.service, &response);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let wanted =
             prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);
-        return switch(responses, connection, permit, response, (wanted, websocket), &method);
+        return switch(responses, connection, permit, response, (wanted, websocket), method);
     }
     if websocket.is_some() && response.status().is_success() {
-        return answer_no_switch(permit, response.status(), &method);
+        return answer_no_switch(permit, response.status(), method);
     }
-    let onward = Onward { client, current, version, classified: &classified, stream, quota };
-    relay(responses, permit, response, onward, &method)
+    let onward = Onward { client, current, version, classified, stream, quota };
+    relay(responses, permit, response, onward, method)
 }
 
 fn count_interims(metrics: &WorkerMetrics, interims: &Interims) {

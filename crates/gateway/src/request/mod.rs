@@ -16,7 +16,7 @@ use flashweir_admission::pipeline::ServiceKey;
 use flashweir_core::Instant;
 use flashweir_http::serve::{Connection, IncomingBody};
 use flashweir_telemetry::StatusClass;
-use http::{Request, Response, request};
+use http::{Request, Response};
 use received::Received;
 use send::send;
 use std::convert::Infallible;
@@ -55,18 +55,17 @@ pub(crate) async fn handle(
     let at = Place { worker: &worker, current: &current, client: &client, connection: &connection };
     let (head, body) = request.into_parts();
     let counted = worker.replication.begin(&head);
-    let response = answer(at, head, body, now).await;
+    let response = match Received::of(at, head, now) {
+        Ok(mut request) => answer(at, &mut request, body, now).await,
+        Err(answer) => answer,
+    };
     if let Some(counted) = counted {
         counted.answered(&response);
     }
     Ok(response)
 }
 
-async fn answer(at: Place<'_>, head: request::Parts, body: IncomingBody, now: Instant) -> Response<Body> {
-    let mut request = match Received::of(at, head, now) {
-        Ok(request) => request,
-        Err(answer) => return answer,
-    };
+async fn answer(at: Place<'_>, request: &mut Received, body: IncomingBody, now: Instant) -> Response<Body> {
     // Reading would invite a client that asks first to send what may be refused.
     let gathered = match request.expects_continue || at.refuses_all() {
         true => Ok(PartialBody::untouched(body)),
@@ -75,7 +74,7 @@ async fn answer(at: Place<'_>, head: request::Parts, body: IncomingBody, now: In
     let mut body = match gathered {
         Ok(body) => body,
         Err(error) => {
-            let Received { version, method, .. } = &request;
+            let Received { version, method, .. } = &*request;
             return answer_unsent(&at.worker.metrics, at.client, at.connection, error, *version, method);
         }
     };
@@ -83,24 +82,20 @@ async fn answer(at: Place<'_>, head: request::Parts, body: IncomingBody, now: In
     let now = if body.was_waited_for() { at.worker.shared.clock.now() } else { now };
     let route = request.offer(at, now, !body.is_none());
     let node = request.node(at);
-    let response = match admit(at, &request, route, now, !body.is_none()).await {
+    let mut response = match admit(at, request, route, now, !body.is_none()).await {
         Decision::Answered(response) => return response,
         Decision::Refused(refusal) => request.refuse(at, &refusal, now, body.take_rest()),
         Decision::Admitted(permit) => send(at, request, body, permit, now).await,
     };
-    tell_overload(at.worker, node, response)
+    if let Some((service, sender)) = node {
+        tell_overload(at.worker, service, sender, &mut response);
+    }
+    response
 }
 
 /// Adds the overload field for a node in front to every response to it.
-fn tell_overload(
-    worker: &WorkerContext,
-    node: Option<(ServiceKey, u64)>,
-    mut response: Response<Body>,
-) -> Response<Body> {
-    if let Some((service, sender)) = node
-        && let Some(field) = worker.pipeline.overload_field(service, sender)
-    {
+fn tell_overload(worker: &WorkerContext, service: ServiceKey, sender: u64, response: &mut Response<Body>) {
+    if let Some(field) = worker.pipeline.overload_field(service, sender) {
         response.headers_mut().insert(OVERLOAD, field);
     }
-    response
 }

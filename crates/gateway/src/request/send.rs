@@ -22,7 +22,7 @@ use http::{HeaderValue, Response, StatusCode, Version};
 /// Sends a request on; returns the answer for its client.
 pub(super) async fn send(
     at: Place<'_>,
-    mut request: Received,
+    request: &mut Received,
     mut body: PartialBody,
     mut permit: Box<Permit>,
     received: Instant,
@@ -52,7 +52,7 @@ pub(super) async fn send(
         && let Some(rest) = body.take_rest()
     {
         // Boxed, or each request would carry the room for gathering one.
-        body = match Box::pin(gather(at, &request, rest, &mut permit, received)).await {
+        body = match Box::pin(gather(at, request, rest, &mut permit, received)).await {
             Ok(body) => body,
             Err(answer) => return answer,
         };
@@ -64,19 +64,17 @@ pub(super) async fn send(
         permit.failed(FailureSource::Gateway);
         return request.refuse(at, &refusal, received, body.take_rest());
     }
-    let Received { head, method, version, classified, subscriber, websocket, .. } = request;
-    let stream = connection.stream_cut();
     let admitted = AdmittedRequest {
-        head,
+        head: &mut request.head,
         body,
-        method,
-        version,
+        method: &request.method,
+        version: request.version,
         prepared,
-        classified,
-        subscriber,
-        stream,
+        classified: &request.classified,
+        subscriber: request.subscriber,
+        stream: connection.stream_cut(),
         asks_origin,
-        websocket,
+        websocket: request.websocket.take(),
     };
     let mut response = forward(&worker.responses, &upload, client, connection, permit, admitted).await;
     if asks_origin {
