@@ -32,8 +32,8 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Accepts until asked to stop; then takes what is queued already, so that no connection in the backlog is
-    /// reset. Each connection that is to be served goes to `serve`.
+    /// Accepts until asked to stop; then takes what is queued already, so that no connection in the backlog
+    /// is reset. Each connection that is to be served goes to `serve`.
     pub(crate) async fn accept_all(
         self,
         listener: TcpListener,

@@ -26,12 +26,13 @@ const WORKERS: usize = 4;
 const CONNECTIONS: usize = 100;
 /// Least length of the crowd.
 const LASTS: Duration = Duration::from_millis(800);
-/// It goes on for as long as this until it has met a refusal: on a busy machine its connections come one after another.
+/// It goes on for as long as this until it has met a refusal: on a busy machine its connections come one
+/// after another.
 const LASTS_MAX: Duration = Duration::from_secs(20);
 
-/// Goal: under a real server a crowd is answered, with the page or with a refusal that says when to come again. Method: a hundred
-/// connections that ask at once after each answer, before four workers that wait 20 ms; without the layer
-/// each answer takes half a second.
+/// Goal: under a real server a crowd is answered, with the page or with a refusal that says when to come
+/// again. Method: a hundred connections that ask at once after each answer, before four workers that wait 20
+/// ms; without the layer each answer takes half a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_of_connections_is_answered_by_a_real_server() {
     let workers = Arc::new(Semaphore::new(WORKERS));

@@ -1,7 +1,8 @@
 //! Names that the files of a crate take from each other, read from their sources.
 //!
-//! A name counts where it is used, not where it is re-exported: `crate::a::Thing` leads to the file that defines
-//! `Thing`. Modules of tests are left out. A glob takes all names of a module and leads to its own file.
+//! A name counts where it is used, not where it is re-exported: `crate::a::Thing` leads to the file that
+//! defines `Thing`. Modules of tests are left out. A glob takes all names of a module and leads to its own
+//! file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -180,7 +181,8 @@ fn has_test_attribute(item: &Item) -> bool {
     is_of_tests(attributes)
 }
 
-/// Local names of a `use` item. What a glob takes is not known by name: it counts as a use of the module's own file.
+/// Local names of a `use` item. What a glob takes is not known by name: it counts as a use of the module's
+/// own file.
 fn leaves(tree: &UseTree, path: &mut ModulePath, module: &mut Module) {
     match tree {
         UseTree::Path(tree) => {

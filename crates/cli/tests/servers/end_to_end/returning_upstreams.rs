@@ -85,7 +85,8 @@ fn requests_wait_for_a_server_that_restarts() {
     assert_eq!(client.response().text(), "after");
     assert!(retries(&gateway) >= 1.0, "it was refused before");
     drop(server);
-    // The first ones wait, too. One may be reset by what is left of the listener in a process that is being started.
+    // The first ones wait, too. One may be reset by what is left of the listener in a process that is being
+    // started.
     until("502 at once", USED_WITHIN, || {
         let before = retries(&gateway);
         let status = client.ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n").status();

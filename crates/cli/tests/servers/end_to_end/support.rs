@@ -44,7 +44,8 @@ pub(crate) fn get_with(target: &str, field: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n{field}\r\n\r\n")
 }
 
-/// Ends clients that ask until a flag is set, when it is dropped: also when the test fails, which would wait for them.
+/// Ends clients that ask until a flag is set, when it is dropped: also when the test fails, which would wait
+/// for them.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
