@@ -59,7 +59,7 @@ impl Sources {
         let mut module = Module { file: file.to_owned(), ..Module::default() };
         for item in items {
             match item {
-                Item::Mod(child) if is_of_tests(&child.attrs) => {}
+                Item::Mod(child) if is_of_tests(&child.attrs) || is_stand_in(&child.attrs) => {}
                 Item::Mod(child) => {
                     let name = child.ident.to_string();
                     let (below, inside) = (with(&path, &name), folder.join(&name));
@@ -161,11 +161,20 @@ fn with(path: &[String], name: &str) -> ModulePath {
 }
 
 fn is_of_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg") && {
-            let condition = attribute.meta.to_token_stream().to_string();
-            condition.contains("test") && !condition.contains("not")
-        }
+    has_condition(attributes, |names| names.contains("test") && !names.contains("not"))
+}
+
+/// Returns true for what takes the place of a part that is built with a feature alone: the part itself is read.
+fn is_stand_in(attributes: &[Attribute]) -> bool {
+    has_condition(attributes, |names| names.contains("feature") && names.contains("not"))
+}
+
+fn has_condition(attributes: &[Attribute], is_met: impl Fn(&BTreeSet<String>) -> bool) -> bool {
+    let conditions = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    conditions.into_iter().any(|condition| {
+        let mut paths = Vec::new();
+        collect_paths(condition.meta.to_token_stream(), &mut paths);
+        is_met(&paths.into_iter().flatten().collect())
     })
 }
 

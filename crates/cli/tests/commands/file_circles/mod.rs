@@ -35,10 +35,18 @@ fn files_take_names_from_one_another_in_one_direction() {
 }
 
 #[test]
-fn a_circle_of_a_sample_is_found_and_what_a_parent_uses_is_none() {
+fn circles_of_a_sample_are_found_behind_a_feature_too_and_what_a_parent_uses_is_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let sources = [
-        ("lib.rs", "mod one; mod other; mod parent; pub use one::First;"),
+        (
+            "lib.rs",
+            "mod one; mod other; mod parent; pub use one::First;\n\
+             #[cfg(feature = \"latest\")] mod kernel; #[cfg(not(feature = \"latest\"))] #[path = \"absent.rs\"] mod kernel;",
+        ),
+        ("kernel.rs", "mod gate; mod plan;"),
+        ("kernel/gate.rs", "use super::plan::Plan; pub struct Gate(Plan);"),
+        ("kernel/plan.rs", "pub struct Plan; fn use_it(_: crate::kernel::gate::Gate) {}"),
+        ("absent.rs", ""),
         // Through the root's re-export, and in the middle of an expression.
         ("one.rs", "pub struct First; fn use_it() -> u8 { crate::other::last() }"),
         ("other.rs", "use crate::First; pub fn last() -> u8 { let _ = First; 0 }"),
@@ -48,13 +56,16 @@ fn a_circle_of_a_sample_is_found_and_what_a_parent_uses_is_none() {
             "pub fn of_child() { let _ = super::BOUND; }\n#[cfg(test)] mod tests { use crate::one::First; }",
         ),
     ];
-    std::fs::create_dir(folder.path().join("parent")).expect("a folder");
+    for inside in ["parent", "kernel"] {
+        std::fs::create_dir(folder.path().join(inside)).expect("a folder");
+    }
     for (name, text) in sources {
         std::fs::write(folder.path().join(name), text).expect("a file");
     }
     let imports = upward(imports(&folder.path().join("lib.rs")));
     let of = |name: &str| folder.path().join(name);
-    assert_eq!(circles(&imports), [Files::from([of("one.rs"), of("other.rs")])]);
+    let found = [["kernel/gate.rs", "kernel/plan.rs"], ["one.rs", "other.rs"]];
+    assert_eq!(circles(&imports), found.map(|files| Files::from(files.map(of))));
     let names = &imports[&(of("other.rs"), of("one.rs"))];
     assert_eq!(names, &BTreeSet::from(["First".to_owned()]));
 }
