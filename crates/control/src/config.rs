@@ -193,7 +193,7 @@ impl Config {
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let interval = seconds("interval_s", file.interval_s, 0.5)?;
-        let usual = Usual {
+        let usual = ServiceDefaults {
             admin: file.admin,
             target_s: file.target_s,
             start_up_s: file.start_up_s,
@@ -279,7 +279,7 @@ fn check_ports(services: &[Service]) -> Result<(), String> {
 }
 
 /// Settings of a service that names none.
-struct Usual {
+struct ServiceDefaults {
     admin: String,
     target_s: f64,
     start_up_s: f64,
@@ -288,7 +288,11 @@ struct Usual {
 }
 
 impl ServiceFile {
-    fn checked(self, usual: &Usual, is_by_name: bool) -> Result<(ApplicationPolicy, Service), String> {
+    fn checked(
+        self,
+        usual: &ServiceDefaults,
+        is_by_name: bool,
+    ) -> Result<(ApplicationPolicy, Service), String> {
         let target = seconds("target_s", self.target_s.unwrap_or(usual.target_s), 0.001)?;
         let start_up = seconds("start_up_s", self.start_up_s.unwrap_or(usual.start_up_s), 0.0)?;
         let (servers_min, servers_max) = (self.min.unwrap_or(usual.min), self.max.unwrap_or(usual.max));

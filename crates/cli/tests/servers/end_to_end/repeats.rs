@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use flashweir_testkit::{Connection, Gateway, Upstream, eventually, pattern, reserve_address};
 
-use crate::end_to_end::support::{Ends, before, get};
+use crate::end_to_end::support::{EndOnDrop, before, get};
 
 /// Answers this many requests on each connection, then ends it without a word.
 fn closing_after(answers: usize) -> Upstream {
@@ -98,7 +98,7 @@ fn repeats_stay_within_the_budget_when_a_server_restarts() {
     let gateway = before(&upstream).start();
     let (is_over, asked, failed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        let ends = Ends(&is_over);
+        let ends = EndOnDrop(&is_over);
         for _ in 0..4 {
             scope.spawn(|| {
                 let mut client = gateway.connect();

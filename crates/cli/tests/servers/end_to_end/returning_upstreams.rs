@@ -12,7 +12,7 @@ use flashweir_testkit::{
     Client, Connection, Gateway, GatewayBuilder, Latch, Upstream, reserve_address, until,
 };
 
-use crate::end_to_end::support::{Ends, binary, get, holding};
+use crate::end_to_end::support::{EndOnDrop, binary, get, holding};
 
 /// Ten times what is aimed at (1 s): tests run on slow machines.
 const USED_WITHIN: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ fn a_flapping_server_takes_no_traffic_down_with_it_under_load() {
     let gateway = over(&[one.address(), two.address(), flapping]).start();
     let (is_over, asked, failed) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        let ends = Ends(&is_over);
+        let ends = EndOnDrop(&is_over);
         for _ in 0..2 {
             scope.spawn(|| {
                 let mut client = gateway.connect();
@@ -178,7 +178,7 @@ fn a_server_that_hangs_is_left_out_while_the_others_answer() {
         .start();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let ends = Ends(&is_over);
+        let ends = EndOnDrop(&is_over);
         for _ in 0..24 {
             scope.spawn(|| {
                 let mut client = gateway.connect();

@@ -46,9 +46,9 @@ pub(crate) fn get_with(target: &str, field: &str) -> String {
 
 /// Ends clients that ask until a flag is set, when it is dropped: also when the test fails, which would wait
 /// for them.
-pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
+pub(crate) struct EndOnDrop<'a>(pub(crate) &'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
