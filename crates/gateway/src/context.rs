@@ -1,7 +1,7 @@
 //! State shared on one worker's thread: its part of the gateway, and the configuration that it follows.
 
 use crate::cache::WorkerCache;
-use crate::current::Current;
+use crate::current::CurrentConfig;
 use crate::pipeline::PipelineHost;
 use crate::replication::WorkerReplication;
 use crate::responses::Responses;
@@ -41,7 +41,7 @@ pub(crate) struct WorkerContext {
     pub(crate) draining: CancellationToken,
     /// One entry for each connection being served.
     pub(crate) connections: TaskTracker,
-    current: RefCell<Rc<Current>>,
+    current: RefCell<Rc<CurrentConfig>>,
 }
 
 /// Number that separates the random draws of routing from those of the upstreams, which are numbered by
@@ -61,7 +61,7 @@ impl WorkerContext {
         let pipeline = PipelineHost::new(index, shared.clone(), gate_samples, sweep_wanted.clone());
         let (services, new) = pipeline.configure(&live);
         let rng = Rng::new(shared.seed).fork(index as u64);
-        let current = Current::new(&shared, live, services, None, &rng);
+        let current = CurrentConfig::new(&shared, live, services, None, &rng);
         let metrics = shared.telemetry.worker(index);
         let context = Rc::new(Self {
             cache: Rc::new(WorkerCache::new(shared.clone(), metrics.clone())),
@@ -85,7 +85,7 @@ impl WorkerContext {
     }
 
     /// The configuration in force; a request keeps the one it began with.
-    pub(crate) fn current(&self) -> Rc<Current> {
+    pub(crate) fn current(&self) -> Rc<CurrentConfig> {
         self.current.borrow().clone()
     }
 
@@ -95,7 +95,7 @@ impl WorkerContext {
         let before = self.current();
         let rng = Rng::new(self.shared.seed ^ self.shared.clock.now().as_nanos());
         let (services, new) = self.pipeline.configure(&live);
-        let current = Current::new(&self.shared, live, services, Some(&before), &rng);
+        let current = CurrentConfig::new(&self.shared, live, services, Some(&before), &rng);
         self.cache.configure(&current.live.config);
         *self.current.borrow_mut() = Rc::new(current);
         new

@@ -35,7 +35,7 @@ static URGENCIES: [HeaderValue; 8] = [
 
 /// The configuration in force; a request keeps the one it began with.
 #[derive(Debug)]
-pub(crate) struct Current {
+pub(crate) struct CurrentConfig {
     /// The configuration in force.
     pub(crate) live: Arc<Live>,
     /// Serves connections with the configured bounds and timeouts.
@@ -58,7 +58,7 @@ pub(crate) struct Current {
     pub(crate) own_name: Option<HeaderValue>,
 }
 
-impl Current {
+impl CurrentConfig {
     /// The configuration `live`; of the upstreams known before, those are kept that it leaves alone.
     pub(crate) fn new(
         shared: &Shared,

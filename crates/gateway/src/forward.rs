@@ -3,7 +3,7 @@
 use crate::body::Body;
 use crate::classify::{Classified, of_response};
 use crate::client::Client;
-use crate::current::Current;
+use crate::current::CurrentConfig;
 use crate::feedback::TrailerQuota;
 use crate::finish::{Begun, ForwardedBody, Source};
 use crate::load_report;
@@ -164,7 +164,7 @@ fn relay(
 /// To whom a response goes.
 pub(crate) struct Onward<'a> {
     pub(crate) client: &'a Client,
-    pub(crate) current: &'a Current,
+    pub(crate) current: &'a CurrentConfig,
     pub(crate) version: Version,
     pub(crate) classified: &'a Classified,
     pub(crate) stream: Option<StreamCut>,
@@ -204,7 +204,7 @@ pub(crate) fn pass_on(
 pub(crate) struct Upload<'a> {
     room: &'a Rc<UploadRoom>,
     clock: Clock,
-    current: &'a Current,
+    current: &'a CurrentConfig,
     service: usize,
     client: u64,
     pool: HoldOptions,
@@ -213,7 +213,7 @@ pub(crate) struct Upload<'a> {
 impl<'a> Upload<'a> {
     pub(crate) fn new(
         (room, clock): (&'a Rc<UploadRoom>, Clock),
-        current: &'a Current,
+        current: &'a CurrentConfig,
         service: usize,
         client: u64,
     ) -> Self {

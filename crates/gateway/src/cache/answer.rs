@@ -5,7 +5,7 @@ use super::counted_as;
 use super::worker::WorkerCache;
 use crate::body::Body;
 use crate::client::Client;
-use crate::current::Current;
+use crate::current::CurrentConfig;
 use crate::pipeline::CopyPermit;
 use crate::responses::Responses;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub(crate) struct Asker<'a> {
     pub(crate) responses: &'a Rc<Responses>,
     pub(crate) cache: &'a WorkerCache,
-    pub(crate) current: &'a Current,
+    pub(crate) current: &'a CurrentConfig,
     pub(crate) client: &'a Client,
     /// The request's fields.
     pub(crate) fields: &'a HeaderMap,

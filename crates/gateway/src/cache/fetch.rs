@@ -9,7 +9,7 @@ use super::refusal_of;
 use super::worker::WorkerCache;
 use crate::body::Body;
 use crate::classify::Classified;
-use crate::current::Current;
+use crate::current::CurrentConfig;
 use crate::forward::{answer_failure, answer_unasked_switch, answer_unfit, is_event_stream};
 use crate::load_report;
 use crate::pipeline::Permit;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub(crate) struct Job {
     pub(crate) responses: Rc<Responses>,
     pub(crate) cache: Rc<WorkerCache>,
-    pub(crate) current: Rc<Current>,
+    pub(crate) current: Rc<CurrentConfig>,
     pub(crate) permit: Box<Permit>,
     /// Fit to be sent, for the whole document.
     pub(crate) head: request::Parts,

@@ -2,7 +2,7 @@
 
 use super::worker::WorkerCache;
 use crate::classify::Classified;
-use crate::current::Current;
+use crate::current::CurrentConfig;
 use flashweir_cache::{FlightGroup, Key, Mark, RequestPart, State, Stored, unknown_fields};
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO};
@@ -79,7 +79,7 @@ impl Miss {
     }
 
     /// Returns whether its response may take the place of this one.
-    pub(crate) fn may_renew(&self, stored: &Stored, current: &Current, request: &HeaderMap) -> bool {
+    pub(crate) fn may_renew(&self, stored: &Stored, current: &CurrentConfig, request: &HeaderMap) -> bool {
         !self.part.has_unknown_fields
             || stored.may_be_renewed_by(request, &current.live.config.cache.request_fields)
     }
@@ -112,7 +112,7 @@ impl Question<'_> {
 /// for the host.
 pub(crate) fn look_up(
     cache: &WorkerCache,
-    current: &Current,
+    current: &CurrentConfig,
     classified: &Classified,
     hop: &Hop,
     (head, has_body): (&request::Parts, bool),
@@ -136,7 +136,7 @@ pub(crate) fn look_up(
 /// it.
 pub(crate) fn could_share(
     cache: &WorkerCache,
-    current: &Current,
+    current: &CurrentConfig,
     classified: &Classified,
     hop: &Hop,
     head: &request::Parts,
@@ -148,7 +148,7 @@ pub(crate) fn could_share(
 
 fn question<'a>(
     cache: &'a WorkerCache,
-    current: &'a Current,
+    current: &'a CurrentConfig,
     classified: &Classified,
     hop: &Hop,
     head: &'a request::Parts,

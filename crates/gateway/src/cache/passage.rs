@@ -12,7 +12,7 @@ use crate::bad_request::answer_unfit;
 use crate::body::Body;
 use crate::classify::{Classified, NO_STORE};
 use crate::client::Client;
-use crate::current::Current;
+use crate::current::CurrentConfig;
 use crate::feedback::Sender;
 use crate::finish::Source;
 use crate::forward::{Onward, pass_on};
@@ -47,7 +47,7 @@ const RETRIES_MAX: u32 = 50;
 pub(crate) struct Traveller<'a> {
     pub(crate) responses: &'a Rc<Responses>,
     pub(crate) cache: &'a Rc<WorkerCache>,
-    pub(crate) current: &'a Rc<Current>,
+    pub(crate) current: &'a Rc<CurrentConfig>,
     pub(crate) client: &'a Client,
     pub(crate) hop: Hop,
     pub(crate) head: &'a request::Parts,

@@ -1,10 +1,11 @@
 //! The decision about a request: an answer of the cache, or what the pipeline says.
 
-use super::Place;
-use super::received::Received;
+use super::RequestContext;
+use super::received::ReceivedRequest;
 use crate::body::Body;
 use crate::cache::{AtPipeline, Lookup, Miss, Passed, REFRESH_EVERY, Traveller, look_up, through_flights};
 use crate::client::Client;
+use crate::feedback::Sender;
 use crate::pipeline::Permit;
 use crate::refusal::Refusal;
 use crate::replication::{Route, redirect};
@@ -26,8 +27,9 @@ pub(super) enum Decision {
 
 /// Asks the cache where it is in use, and the pipeline about a request that it does not answer.
 pub(super) async fn admit(
-    at: Place<'_>,
-    request: &Received,
+    at: RequestContext<'_>,
+    request: &ReceivedRequest,
+    sender: Sender<'_>,
     route: Route,
     now: Instant,
     has_body: bool,
@@ -41,7 +43,7 @@ pub(super) async fn admit(
         head: &request.head,
         is_prepared: request.is_prepared(),
         classified: &request.classified,
-        sender: request.sender(at),
+        sender,
         is_beyond_sender_share: false,
         key: request.key(at),
         subscriber: request.subscriber,

@@ -8,30 +8,29 @@ use crate::bad_request::answer_unsent;
 use crate::body::Body;
 use crate::client::Client;
 use crate::context::WorkerContext;
-use crate::current::Current;
-use crate::feedback::OVERLOAD;
+use crate::current::CurrentConfig;
+use crate::feedback::{OVERLOAD, Sender};
 use crate::upload::PartialBody;
 use admit::{Decision, admit};
-use flashweir_admission::pipeline::ServiceKey;
 use flashweir_core::Instant;
 use flashweir_http::serve::{Connection, IncomingBody};
 use flashweir_telemetry::StatusClass;
 use http::{Request, Response};
-use received::Received;
+use received::ReceivedRequest;
 use send::send;
 use std::convert::Infallible;
 use std::rc::Rc;
 
 /// The worker, the configuration and the connection that a request belongs to.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct RequestContext<'a> {
     worker: &'a Rc<WorkerContext>,
-    current: &'a Rc<Current>,
+    current: &'a Rc<CurrentConfig>,
     client: &'a Rc<Client>,
     connection: &'a Connection,
 }
 
-impl Place<'_> {
+impl RequestContext<'_> {
     /// Returns true if every request is refused.
     fn refuses_all(self) -> bool {
         self.client.full.is_some() || self.worker.shared.is_draining()
@@ -52,10 +51,10 @@ pub(crate) async fn handle(
         return Ok(circle.map(Body::own));
     }
     let current = worker.current();
-    let at = Place { worker: &worker, current: &current, client: &client, connection: &connection };
+    let at = RequestContext { worker: &worker, current: &current, client: &client, connection: &connection };
     let (head, body) = request.into_parts();
     let counted = worker.replication.begin(&head);
-    let response = match Received::of(at, head, now) {
+    let response = match ReceivedRequest::of(at, head, now) {
         Ok(mut request) => answer(at, &mut request, body, now).await,
         Err(answer) => answer,
     };
@@ -65,7 +64,12 @@ pub(crate) async fn handle(
     Ok(response)
 }
 
-async fn answer(at: Place<'_>, request: &mut Received, body: IncomingBody, now: Instant) -> Response<Body> {
+async fn answer(
+    at: RequestContext<'_>,
+    request: &mut ReceivedRequest,
+    body: IncomingBody,
+    now: Instant,
+) -> Response<Body> {
     // Reading would invite a client that asks first to send what may be refused.
     let gathered = match request.expects_continue || at.refuses_all() {
         true => Ok(PartialBody::untouched(body)),
@@ -74,28 +78,24 @@ async fn answer(at: Place<'_>, request: &mut Received, body: IncomingBody, now: 
     let mut body = match gathered {
         Ok(body) => body,
         Err(error) => {
-            let Received { version, method, .. } = &*request;
+            let ReceivedRequest { version, method, .. } = &*request;
             return answer_unsent(&at.worker.metrics, at.client, at.connection, error, *version, method);
         }
     };
     // The time until now was the client's own.
     let now = if body.was_waited_for() { at.worker.shared.clock.now() } else { now };
-    let route = request.offer(at, now, !body.is_none());
-    let node = request.node(at);
-    let mut response = match admit(at, request, route, now, !body.is_none()).await {
+    let sender_name = request.sender_name.take();
+    let sender = at.current.senders.recognise(at.client.peer.ip(), sender_name.as_ref());
+    let route = request.offer(at, sender, now, !body.is_none());
+    let mut response = match admit(at, request, sender, route, now, !body.is_none()).await {
         Decision::Answered(response) => return response,
         Decision::Refused(refusal) => request.refuse(at, &refusal, now, body.take_rest()),
         Decision::Admitted(permit) => send(at, request, body, permit, now).await,
     };
-    if let Some((service, sender)) = node {
-        tell_overload(at.worker, service, sender, &mut response);
-    }
-    response
-}
-
-/// Adds the overload field for a node in front to every response to it.
-fn tell_overload(worker: &WorkerContext, service: ServiceKey, sender: u64, response: &mut Response<Body>) {
-    if let Some(field) = worker.pipeline.overload_field(service, sender) {
+    if let Sender::Node(node) = sender
+        && let Some(field) = at.worker.pipeline.overload_field(request.key(at), node.key)
+    {
         response.headers_mut().insert(OVERLOAD, field);
     }
+    response
 }

@@ -1,6 +1,6 @@
 //! A request from its head: for which service and class it is, from whom, and what it asks of this hop.
 
-use super::Place;
+use super::RequestContext;
 use crate::bad_request::{answer_misdirected, answer_no_websocket, answer_unfit, answer_violation};
 use crate::body::Body;
 use crate::classify::Classified;
@@ -24,7 +24,7 @@ use http::{HeaderValue, Method, Response, Version, request};
 use std::net::IpAddr;
 
 /// A request whose head has been read.
-pub(super) struct Received {
+pub(super) struct ReceivedRequest {
     pub(super) head: request::Parts,
     pub(super) method: Method,
     pub(super) version: Version,
@@ -37,20 +37,24 @@ pub(super) struct Received {
     pub(super) websocket: Option<WebSocketStream>,
     pub(super) expects_continue: bool,
     /// The name that a node in front gives itself.
-    sender_name: Option<HeaderValue>,
+    pub(super) sender_name: Option<HeaderValue>,
     /// The head is fit to be sent already.
     prepared: Option<Prepared>,
     pub(super) classified: Classified,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// Reads a head that arrived at `now`.
     ///
     /// # Errors
     /// The answer to a request that cannot be taken.
     #[expect(clippy::result_large_err, reason = "moved once; a box would be an allocation for each answer")]
-    pub(super) fn of(at: Place<'_>, mut head: request::Parts, now: Instant) -> Result<Self, Response<Body>> {
-        let Place { worker, current, client, .. } = at;
+    pub(super) fn of(
+        at: RequestContext<'_>,
+        mut head: request::Parts,
+        now: Instant,
+    ) -> Result<Self, Response<Body>> {
+        let RequestContext { worker, current, client, .. } = at;
         let trusted = &current.live.trusted_proxies;
         let hop = Hop {
             peer: client.peer.ip(),
@@ -103,14 +107,20 @@ impl Received {
     }
 
     /// Its body's way to the origin.
-    pub(super) fn upload<'a>(&self, at: Place<'a>) -> Upload<'a> {
+    pub(super) fn upload<'a>(&self, at: RequestContext<'a>) -> Upload<'a> {
         let room = (&at.worker.uploads, at.worker.shared.clock);
         Upload::new(room, at.current, self.classified.service, self.subscriber)
     }
 
     /// Counts it as offered; finds its route, and the signs by which its client is judged.
-    pub(super) fn offer(&mut self, at: Place<'_>, now: Instant, has_body: bool) -> Route {
-        let Place { worker, current, client, .. } = at;
+    pub(super) fn offer(
+        &mut self,
+        at: RequestContext<'_>,
+        sender: Sender<'_>,
+        now: Instant,
+        has_body: bool,
+    ) -> Route {
+        let RequestContext { worker, current, client, .. } = at;
         let requests = &worker.metrics.requests;
         requests.offered.increment();
         requests.by_protocol.increment(match self.version {
@@ -129,26 +139,12 @@ impl Received {
         let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !self.hop.is_peer_trusted);
         let compares = worker.pipeline.compares_clients(now, current.services[classified.service]);
         classified.signs = current.classifier.signs(&self.head, self.address, tls_fingerprint, compares);
-        let sender = current.senders.recognise(client.peer.ip(), self.sender_name.as_ref());
         classified.source = current.source(classified, client, &self.hop, sender);
         route
     }
 
-    /// Its sender, as far as overload feedback between nodes is concerned.
-    pub(super) fn sender(&self, at: Place<'_>) -> Sender<'_> {
-        at.current.senders.recognise(at.client.peer.ip(), self.sender_name.as_ref())
-    }
-
-    /// The node in front that sent it, if one did, and the service that it is for.
-    pub(super) fn node(&self, at: Place<'_>) -> Option<(ServiceKey, u64)> {
-        match self.sender(at) {
-            Sender::Node(node) => Some((self.key(at), node.key)),
-            Sender::Client | Sender::NotAsked => None,
-        }
-    }
-
     /// The pipeline's key of its service.
-    pub(super) fn key(&self, at: Place<'_>) -> ServiceKey {
+    pub(super) fn key(&self, at: RequestContext<'_>) -> ServiceKey {
         at.current.services[self.classified.service]
     }
 
@@ -161,7 +157,7 @@ impl Received {
     ///
     /// # Errors
     /// The reason for which it cannot be.
-    pub(super) fn prepare(&mut self, at: Place<'_>) -> Result<Prepared, FieldsError> {
+    pub(super) fn prepare(&mut self, at: RequestContext<'_>) -> Result<Prepared, FieldsError> {
         match self.prepared.take() {
             Some(prepared) => Ok(prepared),
             None => prepare_next_request(&mut self.head, &self.hop, &at.client.forwarded),
@@ -171,7 +167,7 @@ impl Received {
     /// The answer that says no.
     pub(super) fn refuse(
         &self,
-        at: Place<'_>,
+        at: RequestContext<'_>,
         refusal: &Refusal,
         since: Instant,
         body: Option<IncomingBody>,
@@ -185,7 +181,10 @@ impl Received {
 
 /// Judges a head of HTTP/2, which no guard has read. Returns the stream of one that wants a WebSocket.
 #[expect(clippy::result_large_err, reason = "moved once; a box would be an allocation for each answer")]
-fn judge_stream(at: Place<'_>, head: &mut request::Parts) -> Result<Option<WebSocketStream>, Response<Body>> {
+fn judge_stream(
+    at: RequestContext<'_>,
+    head: &mut request::Parts,
+) -> Result<Option<WebSocketStream>, Response<Body>> {
     let worker = at.worker;
     if let Err(violation) = judge_http2(head, at.current.live.config.bounds.max_fields) {
         return Err(answer_violation(&worker.shared, &worker.metrics, violation, &head.method));

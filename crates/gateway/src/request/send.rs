@@ -1,11 +1,11 @@
 //! An admitted request on its way to the origin: its body, its deadline, and what its answer changes here.
 
-use super::Place;
-use super::received::Received;
+use super::RequestContext;
+use super::received::ReceivedRequest;
 use crate::bad_request::{answer_unfit, answer_unsent};
 use crate::body::Body;
 use crate::cache::Invalidation;
-use crate::current::Current;
+use crate::current::CurrentConfig;
 use crate::deadline;
 use crate::forward::{AdmittedRequest, forward};
 use crate::pipeline::Permit;
@@ -21,13 +21,13 @@ use http::{HeaderValue, Response, StatusCode, Version};
 
 /// Sends a request on; returns the answer for its client.
 pub(super) async fn send(
-    at: Place<'_>,
-    request: &mut Received,
+    at: RequestContext<'_>,
+    request: &mut ReceivedRequest,
     mut body: PartialBody,
     mut permit: Box<Permit>,
     received: Instant,
 ) -> Response<Body> {
-    let Place { worker, current, client, connection } = at;
+    let RequestContext { worker, current, client, connection } = at;
     let invalidation = match worker.cache.is_on() {
         true => Invalidation::of(&worker.cache, &request.classified, &request.hop, &request.head),
         false => None,
@@ -57,7 +57,9 @@ pub(super) async fn send(
             Err(answer) => return answer,
         };
     }
-    let left = worker.shared.clock.now();
+    // Read only where something depends on it.
+    let is_timed = asks_origin || request.classified.deadline.is_some();
+    let left = if is_timed { worker.shared.clock.now() } else { received };
     if !deadline::pass_on(&mut request.head.headers, left, request.classified.deadline) {
         // Its body took the time that there was.
         let refusal = worker.pipeline.refuse_late(left, &request.classified);
@@ -92,8 +94,8 @@ pub(super) async fn send(
 /// # Errors
 /// The answer to a request whose body did not come.
 async fn gather(
-    at: Place<'_>,
-    request: &Received,
+    at: RequestContext<'_>,
+    request: &ReceivedRequest,
     rest: IncomingBody,
     permit: &mut Permit,
     received: Instant,
@@ -104,7 +106,7 @@ async fn gather(
     }
     let gathered = request.upload(at).gather(rest, true).await;
     let body = gathered.map_err(|error| {
-        let Received { version, method, .. } = request;
+        let ReceivedRequest { version, method, .. } = request;
         answer_unsent(&at.worker.metrics, at.client, at.connection, error, *version, method)
     })?;
     if let Some(place) = permit.watch_client() {
@@ -114,7 +116,7 @@ async fn gather(
 }
 
 /// The origin of a request that waited for its 100 has answered.
-fn end_expectation(at: Place<'_>, service: usize, left: Instant, response: &mut Response<Body>) {
+fn end_expectation(at: RequestContext<'_>, service: usize, left: Instant, response: &mut Response<Body>) {
     match at.connection.interims().end_expectation() {
         ExpectationEnd::Agreed => {}
         ExpectationEnd::Silence => at.current.silent_origins.add(service, left),
@@ -127,7 +129,7 @@ fn end_expectation(at: Place<'_>, service: usize, left: Instant, response: &mut 
 }
 
 /// Returns whether an origin is asked before a body is sent to it: of HTTP/2 no interim response is heard.
-fn is_asked(current: &Current, service: usize, now: Instant) -> bool {
+fn is_asked(current: &CurrentConfig, service: usize, now: Instant) -> bool {
     current.live.config.services[service].upstream.protocol == Protocol::Http1
         && current.silent_origins.are_asked(service, now)
 }
