@@ -115,6 +115,8 @@ pub struct Learner {
     calm_s: f64,
     /// Steps of stretch by which bases have been moved.
     moved_steps: isize,
+    /// All completions.
+    seen: f64,
     /// Completions since the last decision, and those while a crowd and the evidence have said that the
     /// origin is short of something.
     ended: f64,
@@ -162,6 +164,7 @@ impl Learner {
             offered_rps_usual: 0.0,
             calm_s: 0.0,
             moved_steps: 0,
+            seen: 0.0,
             ended: 0.0,
             short_shown: 0.0,
             is_limited: false,
@@ -260,12 +263,18 @@ impl Learner {
         let places = (libm::ceil(tick.in_flight) as u32).max(self.learned.limit);
         let released_max = self.silence.exempt_max(places);
         let is_silent = is_silent && tick.exempt < released_max;
+        let is_held_up = self.is_held_up(tick.target_s);
+        // Where the base was measured under load, times alone are shorter, and a late request may be as late
+        // as it was then. Outside of a crowd that counts for little where others come back soon by the base
+        // itself, as at an origin whose compiler was cold.
+        let are_soon = self.evidence.has_short(bound_s, 1.0);
+        let is_cold = self.seen <= COLD_COMPLETIONS;
+        let scale = if are_soon && (is_cold || !is_held_up) { scale.max(SOON_SCALE) } else { scale };
         self.learned.exempt_after_s = match self.evidence.is_informed() && !is_silent {
             true => self.evidence.has_short(bound_s, scale).then_some(tick.target_s / scale),
             false => Some(BLIND_TARGETS * tick.target_s),
         };
         // In calm any number; in a crowd about as many as there were before it.
-        let is_held_up = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
         let is_crowd = self.evidence.is_informed() && !self.learned.is_calm && (is_busy || is_held_up);
         let prompt_max = self.prompt.limit();
         if !is_crowd && !tick.is_waiting && prompt_max.is_none() {
@@ -278,7 +287,11 @@ impl Learner {
         }
         // The number of exempt requests in calm, and two standard deviations of such a number.
         let exempt_most = self.exempt_usual + 2.0 * libm::sqrt(self.exempt_usual);
-        let exempt_most = (exempt_most + 0.5) as u32;
+        let mut exempt_most = (exempt_most + 0.5) as u32;
+        if is_cold && are_soon && self.evidence.is_usual() {
+            // The calm was too short to count them.
+            exempt_most = exempt_most.max(COLD_EXEMPT * self.learned.limit);
+        }
         self.learned.exempt_limit =
             prompt_max.map(|prompt| prompt + exempt_most).or(is_crowd.then_some(exempt_most));
         if is_silent {
@@ -286,6 +299,11 @@ impl Learner {
         }
         // Late requests must not take the places of prompt ones.
         self.learned.exempt_after_s = self.learned.exempt_after_s.filter(|_| prompt_max.is_none());
+    }
+
+    /// Requests are refused, or have waited for half of the target without a break.
+    fn is_held_up(&self, target_s: f64) -> bool {
+        self.refused > 0.5 || self.waiting_s > 0.5 * target_s
     }
 
     /// Conditions under which bases learn from the coming tick: see [`Evidence`].
@@ -336,6 +354,7 @@ impl Learner {
         self.failed += tick.failed;
         self.completed += ended;
         self.ended += ended;
+        self.seen += ended;
         self.ceiling =
             (self.ceiling * (1.0 + 0.01 * ended / f64::from(self.learned.limit))).min(f64::from(LIMIT_MAX));
     }
@@ -353,7 +372,7 @@ impl Learner {
         self.learned.servers = (spread < SPREAD_KNOWN).then_some(servers);
         self.was_known |= self.learned.servers.is_some();
         self.learned.stretch = self.posterior.stretch(self.evidence.aged_at);
-        let is_crowd = self.refused > 0.5 || self.waiting_s > 0.5 * tick.target_s;
+        let is_crowd = self.is_held_up(tick.target_s);
         // At a cold start, while requests wait and none is refused, twice as many at a time: nothing else
         // finds a wide origin soon.
         let is_cold = self.evidence.learned() <= COLD_COMPLETIONS && tick.is_waiting;
@@ -435,6 +454,11 @@ impl Learner {
 const FIRST_COMPLETIONS: f64 = 16.0;
 /// Completions up to which a start is cold.
 const COLD_COMPLETIONS: f64 = 64.0;
+/// Exempt requests over the limit up to which there may be as many at a cold start, crowd or not.
+const COLD_EXEMPT: u32 = 2;
+/// Scale of a base down to which requests are taken for as late as those of the base, where others come back
+/// soon by it.
+const SOON_SCALE: f64 = 0.75;
 /// Completions over those expected, since the limit last moved, from which on it may rise: less is a stretch,
 /// or the chance of a small count.
 const SHOWN_SHARE: f64 = 0.85;

@@ -30,17 +30,21 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// Its requests; all but the first kind are reported as slow.
     pub(crate) kinds: &'static [Kind],
-    /// Times in which the origin stands still; the first kind then works for its time.
+    /// Times in which work takes longer; the first kind then works for its time.
     pub(crate) stalls: Option<Stalls>,
+    /// Processors that the work of the first kind shares; a thousand if there is no number.
+    pub(crate) processors: Option<u32>,
 }
 
-/// Repeated pauses of the origin.
+/// Repeated times in which the origin is slow, or stands still.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stalls {
     from_s: f64,
     count: u32,
     every_s: f64,
     length_s: f64,
+    /// Work takes so much longer meanwhile.
+    factor: f64,
 }
 
 /// Simulated time, and the target.
@@ -49,12 +53,15 @@ pub(crate) const TARGET: Duration = Duration::from_secs(1);
 
 const PAGES: Kind = Kind { wait_s: 0.01, rates: &[(30.0, 0.0)], warm_up: None };
 
+/// Half of what one processor can do.
+const NODE_PAGES: Kind = Kind { wait_s: 0.007, rates: &[(67.0, 0.0)], warm_up: None };
+
 const fn slow(wait_s: f64, rates: &'static [(f64, f64)]) -> Kind {
     Kind { wait_s, rates, warm_up: None }
 }
 
 const fn row(name: &'static str, kinds: &'static [Kind]) -> Row {
-    Row { name, kinds, stalls: None }
+    Row { name, kinds, stalls: None, processors: None }
 }
 
 /// The rows.
@@ -74,6 +81,13 @@ pub(crate) const ROWS: &[Row] = &[
     row("all-5s", &[slow(5.0, &[(3.0, 0.0)])]),
     // Caches and pools of the origin are cold, too.
     row("warm-up", &[Kind { wait_s: 0.01, rates: &[(40.0, 0.0)], warm_up: Some((0.0, 40, 1.99)) }]),
+    // A compiler that is cold, beside polls: one processor has more to do than it can for half a second. A
+    // real Node refused 278 of 1,685 pages in one run of two.
+    Row {
+        processors: Some(1),
+        stalls: Some(Stalls { from_s: 0.0, count: 1, every_s: 1.0, length_s: 0.5, factor: 10.0 }),
+        ..row("compiler-beside-polls", &[NODE_PAGES, slow(20.0, &[(2.0, 0.0)])])
+    },
     // A deployment: the gateway knows the service, and the origin is cold again. The real gateway refused 945
     // of 1,574 in 40 s.
     row("restart", &[Kind { wait_s: 0.01, rates: &[(40.0, 0.0)], warm_up: Some((15.0, 40, 1.99)) }]),
@@ -110,13 +124,15 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         name: "stalls",
         kinds: &[PAGES],
-        stalls: Some(Stalls { from_s: 1.0, count: 25, every_s: 2.0, length_s: 0.4 }),
+        stalls: Some(Stalls { from_s: 1.0, count: 25, every_s: 2.0, length_s: 0.4, factor: STALLED }),
+        processors: None,
     },
     // Another program on the origin's machine takes half of its time for some seconds.
     Row {
         name: "flapping-beside-polls",
         kinds: &[PAGES, slow(20.0, &[(2.0, 0.0)])],
-        stalls: Some(Stalls { from_s: 22.0, count: 40, every_s: 0.18, length_s: 0.08 }),
+        stalls: Some(Stalls { from_s: 22.0, count: 40, every_s: 0.18, length_s: 0.08, factor: STALLED }),
+        processors: None,
     },
 ];
 
@@ -156,7 +172,11 @@ impl Row {
             seed,
             faults: self.stalls.map(Stalls::faults).unwrap_or_default(),
             bin: Duration::from_millis(BIN_MS),
-            ..Scenario::new(schedule, replaced, ServerModel::processor_sharing(1_000))
+            ..Scenario::new(
+                schedule,
+                replaced,
+                ServerModel::processor_sharing(self.processors.unwrap_or(1_000)),
+            )
         };
         run_checking_calm(&scenario).expect("a run")
     }
@@ -167,7 +187,7 @@ impl Stalls {
         let starts = (0..self.count).map(|stall| self.from_s + self.every_s * f64::from(stall));
         starts
             .map(|start_s| Fault {
-                kind: FaultKind::Slow(STALLED),
+                kind: FaultKind::Slow(self.factor),
                 during: at(start_s)..at(start_s + self.length_s),
             })
             .collect()
