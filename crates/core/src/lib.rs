@@ -9,6 +9,7 @@ extern crate alloc;
 pub mod duration_text;
 pub mod hash;
 pub mod id;
+pub mod kernel_counts;
 pub mod limits;
 pub mod measure;
 pub mod rng;

@@ -3,24 +3,25 @@
 
 use crate::places::Places;
 use flashweir_config::Kernel;
-use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
-use flashweir_kernel::observe::{Observed, QueueCounts};
-use flashweir_runtime::kernel::{kernel_counts, kernel_tiers};
-use flashweir_telemetry::{KernelFlows, KernelQueue, KernelService};
+use flashweir_core::kernel_counts::GateCounts;
+use flashweir_kernel::gate::ServicePlan;
+use flashweir_kernel::observe::Observed;
+use flashweir_runtime::kernel::shown_ranks;
+use flashweir_telemetry::{KernelFlows, KernelService};
 
 /// Every place with what was counted there and its own ceiling.
 pub(crate) fn services(
     places: &Places,
-    counts: &[ServiceCounts],
+    counts: &[GateCounts],
     orders: &[ServicePlan],
     kernel: &Kernel,
 ) -> Vec<KernelService> {
     let with_orders = counts.iter().zip(orders).enumerate();
-    let service = |(place, (counts, order)): (usize, (&ServiceCounts, &ServicePlan))| KernelService {
+    let service = |(place, (counts, order)): (usize, (&GateCounts, &ServicePlan))| KernelService {
         name: places.name(place),
         ceiling_per_s: order.tiers.total_rate().map(|rate| rate.per_second()),
-        counts: kernel_counts(*counts),
-        tiers: kernel_tiers(counts, kernel),
+        counts: *counts,
+        ranks: shown_ranks(kernel),
     };
     with_orders.map(service).collect()
 }
@@ -38,11 +39,6 @@ pub(crate) fn with_flows(so_far: KernelFlows, observed: &Observed) -> KernelFlow
     }
 }
 
-pub(crate) fn queue(counts: QueueCounts) -> KernelQueue {
-    let QueueCounts { packets, dropped, marked, backlog_bytes } = counts;
-    KernelQueue { packets, dropped, marked, backlog_bytes }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,13 +53,13 @@ mod tests {
         places.give(&["10.0.0.1:80".parse().expect("an address")]);
         let tiers = Tiers::one(Ceiling { rate: Rate::from_per_second(9.0), burst: 10 });
         let orders = [ServicePlan::default(), ServicePlan { tiers, ..ServicePlan::default() }];
-        let counts = [ServiceCounts { offered: 3, ..ServiceCounts::default() }, ServiceCounts::default()];
+        let counts = [GateCounts { offered: 3, ..GateCounts::default() }, GateCounts::default()];
         let text = "kernel.interface = 'eth0'\nkernel.protect = ['0.0.0.0:80']\n\
                     kernel.tier = [{ rank = 0, ports = [80] }]\n";
         let config = RouterConfig::from_toml_with(text, "router.toml", &Overrides::default());
         let kernel = config.expect("a configuration").kernel;
         let services = services(&places, &counts, &orders, &kernel);
-        assert_eq!(services[0].tiers.len(), 2, "what is listed, and all others");
+        assert_eq!(services[0].tiers().len(), 2, "what is listed, and all others");
         assert_eq!((services[0].name.as_str(), services[0].counts.offered), ("server_0", 3));
         assert_eq!((services[1].name.as_str(), services[1].ceiling_per_s), ("hot_spot_0", Some(9.0)));
     }

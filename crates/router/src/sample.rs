@@ -17,8 +17,8 @@ use crate::places::Places;
 use flashweir_admission::Flow;
 use flashweir_admission::flash_crowd::{Counted, HostCount, RateCell, Sample};
 use flashweir_core::Instant;
+use flashweir_core::kernel_counts::GateCounts;
 use flashweir_core::limits::HOT_SPOT_ENTRIES;
-use flashweir_kernel::gate::ServiceCounts;
 use flashweir_kernel::observe::{DestinationCount, Observed, RateHistogram};
 use std::cmp::Reverse;
 use std::net::SocketAddr;
@@ -60,7 +60,7 @@ impl PlaceCounts {
         self.offered.saturating_sub(self.admitted)
     }
 
-    fn of(counts: &ServiceCounts) -> Self {
+    fn of(counts: &GateCounts) -> Self {
         Self { offered: counts.offered, unique_offered: counts.unique_offered, admitted: counts.admitted }
     }
 
@@ -97,7 +97,7 @@ impl Sampler {
     pub(crate) fn sample(
         &mut self,
         now: Instant,
-        counts: &[ServiceCounts],
+        counts: &[GateCounts],
         observed: &Observed,
         places: &Places,
         destinations: &mut Destinations,
@@ -139,11 +139,11 @@ impl Sampler {
     }
 
     /// Discards the counts until now: they were offered to another process, whose gate was taken over.
-    pub(crate) fn begin_after(&mut self, counts: &[ServiceCounts]) {
+    pub(crate) fn begin_after(&mut self, counts: &[GateCounts]) {
         self.count(counts);
     }
 
-    fn count(&mut self, counts: &[ServiceCounts]) -> Vec<PlaceCounts> {
+    fn count(&mut self, counts: &[GateCounts]) -> Vec<PlaceCounts> {
         self.counted.resize(self.counted.len().max(counts.len()), PlaceCounts::default());
         let places = counts.iter().zip(&mut self.counted);
         places

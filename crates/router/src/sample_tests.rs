@@ -8,9 +8,9 @@ fn numbered(number: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, number], 80))
 }
 
-fn counts(offered: u64, unique_offered: u64, admitted: u64) -> ServiceCounts {
+fn counts(offered: u64, unique_offered: u64, admitted: u64) -> GateCounts {
     let answered = offered - admitted;
-    ServiceCounts { offered, unique_offered, admitted, answered, ..ServiceCounts::default() }
+    GateCounts { offered, unique_offered, admitted, answered, ..GateCounts::default() }
 }
 
 fn seen(number: u8, offered: u64, unique_offered: u64) -> DestinationCount {

@@ -1,17 +1,18 @@
 //! The documents `/status` and `/explain`, as JSON.
 
-use crate::figures::{queue, with_flows};
+use crate::figures::with_flows;
 use crate::record::Decision;
 use crate::sample::{DestinationFigures, Sampled};
 use crate::settings::is_shadow;
 use flashweir_admission::flash_crowd::{Baseline, Limit, Plan};
 use flashweir_config::RouterConfig;
+use flashweir_core::kernel_counts::{GateCounts, TierCounts};
 use flashweir_core::{Duration, Instant, Rate};
 use flashweir_kernel::gate::Hook;
 use flashweir_kernel::observe::Observed;
 use flashweir_runtime::kernel::InterfaceState;
 use flashweir_runtime::{plan_json, unix_seconds_now};
-use flashweir_telemetry::{KernelCounts, KernelFigures, KernelService, KernelTier};
+use flashweir_telemetry::{KernelFigures, KernelService};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -63,14 +64,14 @@ impl RouterStatus {
         self.measured = sampled.sample.to.saturating_since(sampled.sample.from);
         self.destinations.clone_from(&sampled.destinations);
         self.kernel.flows = Some(with_flows(self.kernel.flows.unwrap_or_default(), observed));
-        self.kernel.queue = observed.queue.map(queue);
+        self.kernel.queue = observed.queue;
     }
 }
 
 /// The document of `/status`.
 pub(crate) fn status(snapshot: &RouterStatus, now: Instant) -> Value {
     let why = &snapshot.decision.plan.explanation;
-    let total = |count: fn(&KernelCounts) -> u64| {
+    let total = |count: fn(&GateCounts) -> u64| {
         snapshot.kernel.services.iter().map(|service| count(&service.counts)).sum::<u64>()
     };
     json!({
@@ -181,11 +182,11 @@ fn place((service, destinations): (&KernelService, &Vec<SocketAddr>)) -> Value {
         "ceiling_per_s": service.ceiling_per_s,
         "offered": counts.offered, "unique_offered": counts.unique_offered, "admitted": counts.admitted,
         "refused": refused(counts),
-        "tiers": service.tiers.iter().enumerate().map(tier).collect::<Vec<_>>(),
+        "tiers": service.tiers().iter().enumerate().map(tier).collect::<Vec<_>>(),
     })
 }
 
-fn tier((rank, counts): (usize, &KernelTier)) -> Value {
+fn tier((rank, counts): (usize, &TierCounts)) -> Value {
     json!({
         "rank": rank, "offered": counts.offered, "admitted": counts.admitted, "refused": counts.refused(),
     })
@@ -201,7 +202,7 @@ fn destination(figures: &DestinationFigures) -> Value {
     })
 }
 
-fn refused(counts: &KernelCounts) -> u64 {
+fn refused(counts: &GateCounts) -> u64 {
     counts.dropped + counts.reset + counts.answered + counts.purged
 }
 

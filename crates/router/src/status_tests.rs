@@ -37,16 +37,14 @@ fn decision(limit: Limit, shadow: bool) -> Decision {
 #[test]
 fn the_status_tells_of_every_destination_and_place_and_adds_up() {
     let mut snapshot = snapshot();
-    let counts =
-        KernelCounts { offered: 100, admitted: 60, answered: 30, reset: 10, ..KernelCounts::default() };
+    let counts = GateCounts { offered: 100, admitted: 60, answered: 30, reset: 10, ..GateCounts::default() };
     let service = |name: &str, counts| KernelService {
         name: name.to_owned(),
         ceiling_per_s: Some(97.0),
         counts,
         ..KernelService::default()
     };
-    snapshot.kernel.services =
-        vec![service("server_0", counts), service("server_1", KernelCounts::default())];
+    snapshot.kernel.services = vec![service("server_0", counts), service("server_1", GateCounts::default())];
     snapshot.place_destinations = snapshot.protected.iter().map(|at| vec![*at]).collect();
     let counts = PlaceCounts { offered: 9, unique_offered: 8, admitted: 4 };
     snapshot.destinations = vec![DestinationFigures { destination: snapshot.protected[0], counts }];

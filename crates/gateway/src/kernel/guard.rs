@@ -1,10 +1,11 @@
 //! The gate in the kernel before this gateway's interfaces: loaded and attached before a port opens.
 
 use flashweir_config::Config;
+use flashweir_core::kernel_counts::GateCounts;
 use flashweir_core::{Duration, Instant};
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{
-    AttachError, Ceiling, GateError, KernelGate, Page, Passed, Service, ServiceCounts, ServicePlan,
+    AttachError, Ceiling, GateError, KernelGate, Page, Passed, Service, ServicePlan,
 };
 use flashweir_runtime::kernel::{GuardedInterfaces, Inheritance, InterfaceState, inherited_plans, ranks};
 use flashweir_telemetry::Warnings;
@@ -119,7 +120,7 @@ impl Guard {
     }
 
     /// Counts of the gate.
-    pub(crate) fn counts(&self) -> Result<ServiceCounts, GuardError> {
+    pub(crate) fn counts(&self) -> Result<GateCounts, GuardError> {
         // There is one service; before it is known there is nothing to count.
         Ok(self.gate.counters()?.first().copied().unwrap_or_default())
     }

@@ -4,8 +4,9 @@ use super::ceiling::{CeilingInputs, Decision, connections_per_request, headroom}
 use super::guard::{Guard, GuardError};
 use flashweir_config::Config;
 use flashweir_core::Duration;
-use flashweir_kernel::gate::{Hook, ServiceCounts, TierCounts};
-use flashweir_runtime::kernel::{kernel_counts, kernel_tiers};
+use flashweir_core::kernel_counts::{GateCounts, TierCounts};
+use flashweir_kernel::gate::Hook;
+use flashweir_runtime::kernel::shown_ranks;
 use flashweir_telemetry::{KernelFigures, KernelService};
 use serde_json::{Value, json};
 
@@ -13,14 +14,14 @@ use serde_json::{Value, json};
 pub(super) fn figures(
     config: &Config,
     guard: &Guard,
-    counts: ServiceCounts,
+    counts: GateCounts,
     beat_age: Duration,
 ) -> Result<KernelFigures, GuardError> {
     let service = KernelService {
         name: config.gateway.name.clone(),
         ceiling_per_s: guard.ceiling_per_s(),
-        tiers: kernel_tiers(&counts, &config.kernel),
-        counts: kernel_counts(counts),
+        ranks: shown_ranks(&config.kernel),
+        counts,
     };
     Ok(KernelFigures {
         services: vec![service],

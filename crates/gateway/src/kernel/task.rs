@@ -11,9 +11,10 @@ use crate::sentry::Sentry;
 use crate::shared::Shared;
 use flashweir_admission::pipeline::{ServiceDemand, StageName};
 use flashweir_config::{Config, Service};
+use flashweir_core::kernel_counts::GateCounts;
 use flashweir_core::limits::CLASSES;
 use flashweir_core::{Duration, Instant, Reason};
-use flashweir_kernel::gate::{ServiceCounts, ServicePlan};
+use flashweir_kernel::gate::ServicePlan;
 use flashweir_runtime::kernel::refusal;
 use flashweir_telemetry::{ClassMetrics, Happening};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(super) struct KernelTask {
     guard: Guard,
     window: Window,
     sources: Sources,
-    before: ServiceCounts,
+    before: GateCounts,
     beat_at: Instant,
     beat_age: Duration,
     had_ceiling: bool,
@@ -113,7 +114,7 @@ impl KernelTask {
     }
 
     /// Everything that is counted, now.
-    fn look(&self, now: Instant, config: &Config, counts: &ServiceCounts) -> Counts {
+    fn look(&self, now: Instant, config: &Config, counts: &GateCounts) -> Counts {
         let telemetry = &self.shared.telemetry;
         Counts {
             at: now,
@@ -166,10 +167,10 @@ impl KernelTask {
 
     /// Reports connections refused in the kernel as offered, but for sources that ignore `Retry-After`. The
     /// kernel knows connections: each is taken for as many requests as one brings now.
-    fn tell_news(&mut self, counts: &ServiceCounts, inputs: &CeilingInputs) {
+    fn tell_news(&mut self, counts: &GateCounts, inputs: &CeilingInputs) {
         let before = std::mem::replace(&mut self.before, *counts);
-        let away = |offered: fn(&ServiceCounts) -> u64| {
-            let refused = |counts: &ServiceCounts| offered(counts).saturating_sub(counts.admitted);
+        let away = |offered: fn(&GateCounts) -> u64| {
+            let refused = |counts: &GateCounts| offered(counts).saturating_sub(counts.admitted);
             refused(counts).saturating_sub(refused(&before)) as f64
         };
         let requests = |connections: f64| (connections / connections_per_request(inputs)) as u64;
@@ -186,7 +187,7 @@ impl KernelTask {
         config: &Config,
         inputs: &CeilingInputs,
         decision: Option<&Decision>,
-        counts: ServiceCounts,
+        counts: GateCounts,
     ) -> Result<(), GuardError> {
         if decision.is_some() != self.had_ceiling {
             self.had_ceiling = decision.is_some();

@@ -13,7 +13,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use flashweir_kernel::gate::{ExcessTreatment, Hook, ServiceCounts};
+use flashweir_core::kernel_counts::GateCounts;
+use flashweir_kernel::gate::{ExcessTreatment, Hook};
 use flashweir_testkit::{Testbed, require_program};
 
 use crate::arena::{Awake, CLIENT, Receiving, SERVER, join_received, spent_ns};
@@ -262,7 +263,7 @@ fn gate_refuses_carried(testbed: &Testbed, server: SocketAddr, refusal: ExcessTr
 }
 
 /// Refusals, by the packets counted: a full queue loses some of each kind.
-fn refused_between(before: ServiceCounts, after: ServiceCounts, refusal: ExcessTreatment) -> u64 {
+fn refused_between(before: GateCounts, after: GateCounts, refusal: ExcessTreatment) -> u64 {
     assert_eq!((after.admitted, after.unsent, after.late_resets), (0, 0, 0), "{after:?}");
     let packets = [before, after].map(|counts| counts.offered + counts.responses + counts.absorbed);
     let packets_each = if refusal == ExcessTreatment::Answer { 4 } else { 1 };

@@ -46,13 +46,14 @@ mod tiers;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
+use flashweir_core::kernel_counts::GateCounts;
 use flashweir_core::{Duration, Reason, limits};
 use libbpf_rs::MapHandle;
 use maps::Maps;
 
 pub use attach::{AttachError, Attachment};
 pub use ceiling::Ceiling;
-pub use counters::{Passed, ServiceCounts, TierCounts};
+pub use counters::Passed;
 pub use hook::{Declined, Hook};
 pub use occupant::Occupant;
 pub use page::{Page, PageError};
@@ -369,9 +370,9 @@ impl KernelGate {
     ///
     /// # Errors
     /// When the kernel does not tell.
-    pub fn counters(&self) -> Result<Vec<ServiceCounts>, LoadError> {
+    pub fn counters(&self) -> Result<Vec<GateCounts>, LoadError> {
         (0..self.services.len() as u32)
-            .map(|index| Ok(ServiceCounts::sum(self.maps.counts.of_processors(&index)?.into_iter())))
+            .map(|index| Ok(counters::sum(self.maps.counts.of_processors(&index)?.into_iter())))
             .collect()
     }
 

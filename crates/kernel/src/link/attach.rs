@@ -7,9 +7,9 @@ use libbpf_rs::libbpf_sys;
 
 use crate::interface::link;
 use crate::observe::AttachError;
-use crate::observe::QueueCounts;
 use crate::observe::attach::{Link, check};
 use crate::observe::queue::Queue;
+use flashweir_core::kernel_counts::QueueCounts;
 
 /// Packets of an interface that the classifier sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

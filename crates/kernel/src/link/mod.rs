@@ -28,10 +28,11 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
+use flashweir_core::kernel_counts::LinkCounts;
 use flashweir_core::limits;
 
 pub use attach::{LinkAttachment, Side};
-pub use reading::{LinkCounts, LinkReading, SketchResidues};
+pub use reading::{LinkReading, SketchResidues};
 
 use crate::clock::{monotonic_ns, random_key};
 use crate::map::Map;

@@ -42,12 +42,13 @@ mod tests;
 
 use std::net::SocketAddr;
 
+use flashweir_core::kernel_counts::QueueCounts;
 use flashweir_core::limits;
 
 pub use attach::Attachment;
 pub use attach_error::AttachError;
 pub use histogram::{RATE_BUCKETS, RateBucket, RateHistogram};
-pub use observed::{DestinationCount, FlowCounts, Observed, QueueCounts};
+pub use observed::{DestinationCount, FlowCounts, Observed};
 
 use crate::clock::monotonic_ns;
 use crate::map::Map;

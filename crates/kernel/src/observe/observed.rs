@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::RateHistogram;
+use flashweir_core::kernel_counts::QueueCounts;
 
 /// Observations since the last reading (the first time: since the observer was loaded).
 ///
@@ -60,17 +61,4 @@ pub struct FlowCounts {
     /// Flows that got no place, and so were not measured. The kernel gives one to nearly all: it may refuse
     /// when every processor wants one at the same moment.
     pub left_out: u64,
-}
-
-/// Counts of a queue of the kernel (a qdisc).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueCounts {
-    /// Packets that left it.
-    pub packets: u64,
-    /// Packets refused or thrown away.
-    pub dropped: u64,
-    /// Packets marked in place of being dropped (ECN, RFC 3168); 0 of queues that never do.
-    pub marked: u64,
-    /// Bytes that wait in it now.
-    pub backlog_bytes: u64,
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::QueueCounts;
 use super::route_netlink::{
     ALL, GET_QUEUES, RouteNetlink, attribute, number_at, traffic_answer, traffic_question,
 };
+use flashweir_core::kernel_counts::QueueCounts;
 
 /// Attributes of a queueing discipline (linux/rtnetlink.h), and of its statistics (linux/gen_stats.h).
 const KIND: u16 = 1;
@@ -65,18 +65,6 @@ impl Queue {
             }
         })?;
         Ok(root.map(|counts| QueueCounts { marked, ..counts }))
-    }
-}
-
-impl QueueCounts {
-    /// Combines each pair of counters by `mine`.
-    pub(super) fn with(self, other: Self, mine: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            packets: mine(self.packets, other.packets),
-            dropped: mine(self.dropped, other.dropped),
-            marked: mine(self.marked, other.marked),
-            backlog_bytes: mine(self.backlog_bytes, other.backlog_bytes),
-        }
     }
 }
 

@@ -4,8 +4,9 @@ use flashweir_aqm::heavy_flows::HeavyFlow;
 use flashweir_aqm::{CountedPeriod, Purge, PurgeSettings};
 use flashweir_config::{Link, LinkSide};
 use flashweir_core::Instant;
+use flashweir_core::kernel_counts::LinkCounts;
 use flashweir_core::limits::LINK_FLOWS_LISTED;
-use flashweir_kernel::link::{LinkCounts, LinkReading};
+use flashweir_kernel::link::LinkReading;
 
 /// The longest queue that is computed at ingress, in time of the link: far beyond any target, so that the
 /// price has all it needs to rise, and no flood is paid for long after its end.

@@ -14,8 +14,9 @@ use crate::error::RouterError;
 use crate::interface;
 use control::{LinkControl, LinkDecision};
 use flashweir_config::{Link, LinkFlow, LinkSide};
+use flashweir_core::kernel_counts::LinkCounts;
 use flashweir_core::{Duration, Instant};
-use flashweir_kernel::link::{FlowKey, LinkAttachment, LinkClassifier, LinkCounts, LinkOrders, Side};
+use flashweir_kernel::link::{FlowKey, LinkAttachment, LinkClassifier, LinkOrders, Side};
 use flashweir_telemetry::Happening;
 use std::sync::Arc;
 

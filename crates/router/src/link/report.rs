@@ -3,7 +3,7 @@
 
 use super::control::LinkDecision;
 use flashweir_config::Link;
-use flashweir_kernel::link::LinkCounts;
+use flashweir_core::kernel_counts::LinkCounts;
 use flashweir_telemetry::LinkFigures;
 use serde_json::{Value, json};
 
@@ -22,17 +22,10 @@ pub(crate) struct LinkReport {
 impl LinkReport {
     /// For scrapers.
     pub(super) fn figures(&self) -> LinkFigures {
-        let (counts, decision) = (&self.counts, &self.decision);
+        let decision = &self.decision;
         LinkFigures {
             is_attached: self.is_attached,
-            offered_packets: counts.offered_packets,
-            offered_bytes: counts.offered_bytes,
-            purged_packets: counts.purged_packets,
-            purged_bytes: counts.purged_bytes,
-            refused_packets: counts.refused_packets,
-            refused_bytes: counts.refused_bytes,
-            marked_packets: counts.marked_packets,
-            unread_frames: counts.unread_frames,
+            counts: self.counts,
             active_flows: decision.active_flows,
             cut_flows: decision.cuts.len() as u64,
             share_bits_per_s: decision.share_bytes_per_s * 8.0,

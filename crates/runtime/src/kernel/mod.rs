@@ -4,8 +4,7 @@ mod guarded;
 mod inheritance;
 
 use flashweir_config::{Kernel, KernelHook, KernelRefusal};
-use flashweir_kernel::gate::{ExcessTreatment, Hook, Ranks, ServiceCounts, TierCounts};
-use flashweir_telemetry::{KernelCounts, KernelTier};
+use flashweir_kernel::gate::{ExcessTreatment, Hook, Ranks};
 
 pub use guarded::{GuardedInterfaces, InterfaceState, is_configuration};
 pub use inheritance::{Inheritance, inherited_plans};
@@ -42,35 +41,11 @@ pub fn ranks(kernel: &Kernel) -> Ranks {
     }
 }
 
-/// Counts of the gate by rank, for the metrics: none where all connections have the same rank.
+/// Number of ranks by which the gate's counts are shown: none where all connections have the same.
 #[must_use]
-pub fn kernel_tiers(counts: &ServiceCounts, kernel: &Kernel) -> Vec<KernelTier> {
-    let ranks = match kernel.tiers.count() {
+pub fn shown_ranks(kernel: &Kernel) -> usize {
+    match kernel.tiers.count() {
         1 => 0,
         count => count,
-    };
-    let tier = |tier: &TierCounts| KernelTier { offered: tier.offered, admitted: tier.admitted };
-    counts.tiers.iter().take(ranks).map(tier).collect()
-}
-
-/// Counts of the gate, for the metrics.
-#[must_use]
-pub fn kernel_counts(counts: ServiceCounts) -> KernelCounts {
-    KernelCounts {
-        offered: counts.offered,
-        unique_offered: counts.unique_offered,
-        admitted: counts.admitted,
-        dropped: counts.dropped,
-        reset: counts.reset,
-        answered: counts.answered,
-        purged: counts.purged,
-        failed_open: counts.failed_open,
-        shadowed: counts.shadowed,
-        preferred_offered: counts.preferred_offered,
-        preferred_admitted: counts.preferred_admitted,
-        responses: counts.responses,
-        late_resets: counts.late_resets,
-        absorbed: counts.absorbed,
-        unsent: counts.unsent,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ControlMetrics;
 use crate::group::{MetricGroup, Row, Scrape};
+use flashweir_core::kernel_counts::{GateCounts, QueueCounts, TierCounts};
 
 /// Everything of one gate and, behind a router, its observer. Replaced whole by the thread that reads the
 /// kernel.
@@ -24,7 +25,7 @@ pub struct KernelFigures {
     /// Flows that the observer follows; `None` without one.
     pub flows: Option<KernelFlows>,
     /// The queue of the interface that is observed, where that is known.
-    pub queue: Option<KernelQueue>,
+    pub queue: Option<QueueCounts>,
 }
 
 /// One service in the kernel.
@@ -35,61 +36,17 @@ pub struct KernelService {
     /// The ceiling on new connections per second; `None` lets everything in.
     pub ceiling_per_s: Option<f64>,
     /// Counts since the start.
-    pub counts: KernelCounts,
-    /// The same by rank, the most important first, preferred networks left out; empty where all are equal.
-    pub tiers: Vec<KernelTier>,
+    pub counts: GateCounts,
+    /// Number of ranks that are shown: none where all are equal.
+    pub ranks: usize,
 }
 
-/// New connections of one rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelTier {
-    /// Connection attempts that arrived (offered).
-    pub offered: u64,
-    /// Admitted, for any reason (admitted).
-    pub admitted: u64,
-}
-
-impl KernelTier {
-    /// Number not admitted.
+impl KernelService {
+    /// Counts by rank, the most important first, preferred networks left out; empty where all are equal.
     #[must_use]
-    pub fn refused(self) -> u64 {
-        self.offered.saturating_sub(self.admitted)
+    pub fn tiers(&self) -> &[TierCounts] {
+        self.counts.tiers.get(..self.ranks).unwrap_or(&self.counts.tiers)
     }
-}
-
-/// New connections of one service: offered = admitted + dropped + reset + answered + purged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelCounts {
-    /// Connection attempts that arrived (offered).
-    pub offered: u64,
-    /// Offered, without retransmissions of attempts that were refused (unique offered).
-    pub unique_offered: u64,
-    /// Admitted, for any reason (admitted).
-    pub admitted: u64,
-    /// Refused without a word.
-    pub dropped: u64,
-    /// Refused with a reset.
-    pub reset: u64,
-    /// Refused with a response of the kernel's own.
-    pub answered: u64,
-    /// Refused because their source is purged.
-    pub purged: u64,
-    /// Let in because user space was silent (part of admitted).
-    pub failed_open: u64,
-    /// Let in in shadow, and refused otherwise (part of admitted).
-    pub shadowed: u64,
-    /// From preferred networks (part of offered).
-    pub preferred_offered: u64,
-    /// From preferred networks (part of admitted).
-    pub preferred_admitted: u64,
-    /// Responses sent on answered connections.
-    pub responses: u64,
-    /// Answered connections that were reset because they spoke no HTTP/1 or went on after their end.
-    pub late_resets: u64,
-    /// Other segments of answered connections that ended in the kernel.
-    pub absorbed: u64,
-    /// Replies for which the packet had no room.
-    pub unsent: u64,
 }
 
 /// The observer's table of flows.
@@ -107,19 +64,6 @@ pub struct KernelFlows {
     pub left_out: u64,
     /// Connection attempts whose destination had no place in the table of destinations.
     pub attempts_left_out: u64,
-}
-
-/// Figures of an interface's queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelQueue {
-    /// Packets that went through.
-    pub packets: u64,
-    /// Packets it dropped.
-    pub dropped: u64,
-    /// Packets it marked (ECN).
-    pub marked: u64,
-    /// Bytes that wait in it.
-    pub backlog_bytes: u64,
 }
 
 /// The last reading; `None` where there is nothing in the kernel.
@@ -157,7 +101,7 @@ impl MetricGroup for KernelMetrics {
     fn export(&self, scrape: &mut Scrape) {
         let figures = self.lock().clone();
         let services = figures.as_ref().map_or(&[][..], |figures| &figures.services);
-        let mut counts = |rows: &[Row<KernelCounts, u64>]| {
+        let mut counts = |rows: &[Row<GateCounts, u64>]| {
             for &(name, help, count) in rows {
                 let of =
                     |service: &KernelService| (vec![service.name.clone()], count(&service.counts) as f64);
@@ -167,7 +111,7 @@ impl MetricGroup for KernelMetrics {
         counts(CONNECTIONS);
         counts(ANSWERS);
         let refused = services.iter().flat_map(|service| {
-            let KernelCounts { dropped, reset, answered, purged, .. } = service.counts;
+            let GateCounts { dropped, reset, answered, purged, .. } = service.counts;
             let by_how = [("dropped", dropped), ("reset", reset), ("answered", answered), ("purged", purged)];
             by_how.map(|(how, count)| (vec![service.name.clone(), how.to_owned()], count as f64))
         });
@@ -180,7 +124,7 @@ impl MetricGroup for KernelMetrics {
         for &(name, help, count) in TIERS {
             let of_service = |service: &KernelService| -> Vec<(Vec<String>, f64)> {
                 let labels = |rank: usize| vec![service.name.clone(), rank.to_string()];
-                let ranked = service.tiers.iter().enumerate();
+                let ranked = service.tiers().iter().enumerate();
                 ranked.map(|(rank, tier)| (labels(rank), count(tier) as f64)).collect()
             };
             scrape.counter_series(name, help, &["service", "rank"], services.iter().flat_map(of_service));
@@ -193,7 +137,7 @@ impl MetricGroup for KernelMetrics {
     }
 }
 
-const CONNECTIONS: &[Row<KernelCounts, u64>] = &[
+const CONNECTIONS: &[Row<GateCounts, u64>] = &[
     ("kernel_connections_offered", "New connections that arrived at the gate in the kernel.", |c| c.offered),
     (
         "kernel_connections_unique_offered",
@@ -211,7 +155,7 @@ const CONNECTIONS: &[Row<KernelCounts, u64>] = &[
     }),
 ];
 
-const TIERS: &[Row<KernelTier, u64>] = &[
+const TIERS: &[Row<TierCounts, u64>] = &[
     (
         "kernel_tier_connections_offered",
         "New connections by rank, preferred networks left out; absent where all are equal.",
@@ -223,7 +167,7 @@ const TIERS: &[Row<KernelTier, u64>] = &[
     }),
 ];
 
-const ANSWERS: &[Row<KernelCounts, u64>] = &[
+const ANSWERS: &[Row<GateCounts, u64>] = &[
     ("kernel_responses", "Responses of the kernel's own that were sent.", |c| c.responses),
     (
         "kernel_late_resets",
@@ -288,7 +232,7 @@ const FLOWS: &[Row<KernelFlows, u64>] = &[
     ),
 ];
 
-const QUEUE: &[Row<KernelQueue, u64>] = &[
+const QUEUE: &[Row<QueueCounts, u64>] = &[
     ("kernel_queue_packets", "Packets through the observed interface's queue.", |queue| queue.packets),
     ("kernel_queue_dropped", "Packets that queue dropped.", |queue| queue.dropped),
     ("kernel_queue_marked", "Packets that queue marked (ECN).", |queue| queue.marked),

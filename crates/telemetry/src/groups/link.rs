@@ -4,28 +4,15 @@ use std::sync::{Mutex, PoisonError};
 
 use super::ControlMetrics;
 use crate::group::{MetricGroup, Row, Scrape};
+use flashweir_core::kernel_counts::LinkCounts;
 
 /// A divided link. Replaced whole each period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkFigures {
     /// True if the classifier stands at the interface: not while that is gone.
     pub is_attached: bool,
-    /// Packets that arrived, and their bytes: offered = purged + refused + sent.
-    pub offered_packets: u64,
-    /// See there.
-    pub offered_bytes: u64,
-    /// Packets dropped because their flow is over its share, and their bytes.
-    pub purged_packets: u64,
-    /// See there.
-    pub purged_bytes: u64,
-    /// Packets dropped at the price, because their sender does not understand marks.
-    pub refused_packets: u64,
-    /// Their bytes.
-    pub refused_bytes: u64,
-    /// Packets marked at the price.
-    pub marked_packets: u64,
-    /// Frames that are not IP or cannot be read, and pass.
-    pub unread_frames: u64,
+    /// Packets and bytes since the start.
+    pub counts: LinkCounts,
     /// Number of active flows (N).
     pub active_flows: f64,
     /// Flows that are cut.
@@ -68,25 +55,27 @@ impl MetricGroup for LinkMetrics {
 }
 
 const COUNTERS: &[Row<LinkFigures, u64>] = &[
-    ("link_packets_offered", "Packets that arrived at the link.", |link| link.offered_packets),
+    ("link_packets_offered", "Packets that arrived at the link.", |link| link.counts.offered_packets),
     ("link_packets_purged", "Packets dropped because their flow is over its fair share.", |link| {
-        link.purged_packets
+        link.counts.purged_packets
     }),
     (
         "link_packets_refused",
         "Packets dropped at the link's price, because their sender does not understand marks.",
-        |link| link.refused_packets,
+        |link| link.counts.refused_packets,
     ),
-    ("link_packets_marked", "Packets marked (ECN) at the link's price.", |link| link.marked_packets),
+    ("link_packets_marked", "Packets marked (ECN) at the link's price.", |link| link.counts.marked_packets),
     ("link_packets_overflowed", "Packets that the interface's own queue dropped for want of room.", |link| {
         link.overflowed_packets
     }),
-    ("link_offered_bytes", "Bytes that arrived at the link.", |link| link.offered_bytes),
+    ("link_offered_bytes", "Bytes that arrived at the link.", |link| link.counts.offered_bytes),
     ("link_purged_bytes", "Bytes dropped because their flow is over its fair share.", |link| {
-        link.purged_bytes
+        link.counts.purged_bytes
     }),
-    ("link_refused_bytes", "Bytes dropped at the link's price.", |link| link.refused_bytes),
-    ("link_frames_unread", "Frames that are not IP or cannot be read; they pass.", |link| link.unread_frames),
+    ("link_refused_bytes", "Bytes dropped at the link's price.", |link| link.counts.refused_bytes),
+    ("link_frames_unread", "Frames that are not IP or cannot be read; they pass.", |link| {
+        link.counts.unread_frames
+    }),
 ];
 
 const GAUGES: &[Row<LinkFigures, Option<f64>>] = &[

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Bound, CandidateNews, ClassNews, Counter, Happening, KernelCounts, KernelFigures, KernelFlows,
-    KernelService, KernelTier, MetricGroup, Outcome, ProbeResult, Scrape, StatusClass, Telemetry,
-    UpstreamChanges, UpstreamHealth,
+    Bound, CandidateNews, ClassNews, Counter, Happening, KernelFigures, KernelFlows, KernelService,
+    MetricGroup, Outcome, ProbeResult, Scrape, StatusClass, Telemetry, UpstreamChanges, UpstreamHealth,
 };
 use flashweir_admission::flash_crowd::{Agreement, Cause, HotSpotLimit, Limit, Mode, Plan, Rule};
 use flashweir_admission::sentry::{ClassCounts, Common, Compared, Policy, SentryPlanner};
+use flashweir_core::kernel_counts::{GateCounts, TierCounts};
 use flashweir_core::limits::CLASS_SLOTS;
 use flashweir_core::{Instant, Rate, Reason};
 
@@ -260,9 +260,10 @@ fn the_gate_in_the_kernel_is_told_of_only_where_there_is_one() {
     let telemetry = Telemetry::router("0.1.0");
     let names_it = |telemetry: &Telemetry| scrape(telemetry).keys().any(|name| name.contains("_kernel_"));
     assert!(!names_it(&telemetry));
-    let counts = KernelCounts { offered: 9, admitted: 4, answered: 3, reset: 2, ..KernelCounts::default() };
-    let tiers = vec![KernelTier { offered: 3, admitted: 3 }, KernelTier { offered: 6, admitted: 1 }];
-    let shop = KernelService { name: "shop".to_owned(), ceiling_per_s: Some(12.5), counts, tiers };
+    let mut counts = GateCounts { offered: 9, admitted: 4, answered: 3, reset: 2, ..GateCounts::default() };
+    counts.tiers[0] = TierCounts { offered: 3, admitted: 3 };
+    counts.tiers[1] = TierCounts { offered: 6, admitted: 1 };
+    let shop = KernelService { name: "shop".to_owned(), ceiling_per_s: Some(12.5), counts, ranks: 2 };
     let figures = KernelFigures {
         services: vec![shop, KernelService { name: "hot_spot_1".to_owned(), ..KernelService::default() }],
         passed: vec![("not_tcp", 7)],

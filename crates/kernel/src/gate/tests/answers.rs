@@ -46,7 +46,7 @@ fn a_request_is_answered_with_nothing_remembered() {
         assert_eq!(gate.verdict(&read.clone().flagged(flag::RST)), DROP);
         assert_eq!(gate.reply(&read.carrying(b"more")).flags, flag::RST);
     }
-    let expected = ServiceCounts {
+    let expected = GateCounts {
         offered: 3,
         // The one with a VLAN tag is the first again.
         unique_offered: 2,
@@ -55,7 +55,7 @@ fn a_request_is_answered_with_nothing_remembered() {
         responses: 6,
         absorbed: 12,
         late_resets: 3,
-        ..ServiceCounts::default()
+        ..GateCounts::default()
     };
     assert_eq!(gate.counts(), expected);
 }

@@ -43,7 +43,7 @@ struct ModelService {
     everybody: Option<TieredBucket>,
     preferred: Option<TokenBucket>,
     plan: ServicePlan,
-    counts: ServiceCounts,
+    counts: GateCounts,
 }
 
 /// Model of the kernel's gate.
@@ -368,8 +368,8 @@ fn compare(
     now_ns
 }
 
-fn difference(after: ServiceCounts, before: ServiceCounts) -> ServiceCounts {
-    ServiceCounts {
+fn difference(after: GateCounts, before: GateCounts) -> GateCounts {
+    GateCounts {
         offered: after.offered - before.offered,
         unique_offered: after.unique_offered - before.unique_offered,
         admitted: after.admitted - before.admitted,

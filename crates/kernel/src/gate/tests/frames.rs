@@ -75,7 +75,7 @@ fn what_is_not_tcp_over_ip_passes() {
     check(&gate, &Segment { extension_headers: later_fragment, ..syn_v6() }.frame(), Passed::Fragment);
     let chain = vec![(60, vec![0; 7]); 7];
     check(&gate, &Segment { extension_headers: chain, ..syn_v6() }.frame(), Passed::TooManyHeaders);
-    assert_eq!(gate.counts(), ServiceCounts::default());
+    assert_eq!(gate.counts(), GateCounts::default());
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn lengths_that_lie_pass() {
     // An extension header that ends behind the packet.
     let extended = Segment { extension_headers: vec![(60, vec![0; 7])], ..syn_v6() };
     check(&gate, &changed(&extended, &[(IP + 41, 0xff)]), Passed::Malformed);
-    assert_eq!(gate.counts(), ServiceCounts::default());
+    assert_eq!(gate.counts(), GateCounts::default());
 }
 
 #[test]

@@ -51,7 +51,7 @@ struct Fuzz {
     gate: KernelGate,
     ranks: Ranks,
     refusal: ExcessTreatment,
-    counts: ServiceCounts,
+    counts: GateCounts,
     passed: u64,
     /// Lengths of the response, of its head.
     answer_bytes: [u32; 2],
@@ -80,7 +80,7 @@ impl Fuzz {
         gate.write_control().expect("a key");
         let ranks = ranks();
         gate.rank(ranks.clone()).expect("ranks");
-        let counts = ServiceCounts { unique_offered: 0, ..gate.counts() };
+        let counts = GateCounts { unique_offered: 0, ..gate.counts() };
         let answer = Page::default().answers(Duration::from_secs(10), Reason::FlashCrowd).remove(0);
         let answer_bytes = [answer.whole_bytes, answer.head_bytes].map(u32::from);
         Some(Self { gate, ranks, refusal: ExcessTreatment::Answer, counts, passed: 0, answer_bytes })
@@ -102,7 +102,7 @@ impl Fuzz {
         }
         let passed = self.gate.passed().expect("counters").iter().map(|(_, count)| count).sum::<u64>();
         assert_eq!(passed, self.passed, "seed {seed}");
-        assert_eq!(ServiceCounts { unique_offered: 0, ..self.gate.counts() }, self.counts, "seed {seed}");
+        assert_eq!(GateCounts { unique_offered: 0, ..self.gate.counts() }, self.counts, "seed {seed}");
     }
 
     fn check(&mut self, frame: &[u8], what: &str) {

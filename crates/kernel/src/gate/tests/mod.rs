@@ -11,13 +11,11 @@ mod tiers;
 
 use std::net::SocketAddr;
 
+use flashweir_core::kernel_counts::{GateCounts, TierCounts};
 use flashweir_core::{Duration, Rate, Reason};
 use flashweir_testkit::packet::Segment;
 
-use super::{
-    Ceiling, ExcessTreatment, KernelGate, Page, Passed, Ranks, Service, ServiceCounts, ServicePlan, TIERS,
-    TierCounts, Tiers,
-};
+use super::{Ceiling, ExcessTreatment, KernelGate, Page, Passed, Ranks, Service, ServicePlan, TIERS, Tiers};
 
 /// Return values of the program (linux/bpf.h, `enum xdp_action`).
 const DROP: u32 = 1;
@@ -98,7 +96,7 @@ impl KernelGate {
         Segment::read(&run.packet).unwrap_or_else(|wrong| panic!("{wrong}: {:02x?}", run.packet))
     }
 
-    fn counts(&self) -> ServiceCounts {
+    fn counts(&self) -> GateCounts {
         self.counters().expect("counters")[0]
     }
 

@@ -25,12 +25,12 @@ fn a_new_connection_beyond_the_ceiling_is_dropped_and_everything_else_passes() {
     }
     let passed = [Passed::NotProtected, Passed::NotNew].map(|reason| gate.passed_for(reason));
     assert_eq!(passed, [2, others.len() as u64 + 2]);
-    let expected = ServiceCounts {
+    let expected = GateCounts {
         offered: 2,
         unique_offered: 2,
         dropped: 2,
         tiers: unranked(2, 0),
-        ..ServiceCounts::default()
+        ..GateCounts::default()
     };
     assert_eq!(gate.counts(), expected);
 }
@@ -179,13 +179,13 @@ fn in_shadow_everything_passes_and_is_counted() {
     let Some(mut gate) = require_closed("shadow", ExcessTreatment::Reset) else { return };
     gate.apply(&[ServicePlan { shadow: true, ..closed(ExcessTreatment::Reset) }]).expect("a plan");
     assert_eq!([gate.verdict(&syn()), gate.verdict(&syn())], [PASS, PASS]);
-    let expected = ServiceCounts {
+    let expected = GateCounts {
         offered: 2,
         unique_offered: 2,
         admitted: 2,
         shadowed: 2,
         tiers: unranked(2, 2),
-        ..ServiceCounts::default()
+        ..GateCounts::default()
     };
     assert_eq!(gate.counts(), expected);
 }
