@@ -42,7 +42,7 @@ const OPEN_AFTER: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamLimit {
     last: Option<Last>,
-    asked: Option<Asked>,
+    asked: Option<RequestedLimit>,
 }
 
 /// A limit in force.
@@ -76,7 +76,7 @@ struct Last {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct RequestedLimit {
     from_rank: u8,
     severity: u8,
     rate: Rate,
@@ -92,7 +92,7 @@ impl UpstreamLimit {
             return News::Stale;
         }
         self.last = Some(Last { epoch: feedback.epoch, sequence: feedback.sequence, heard: now });
-        self.asked = feedback.rate.map(|rate| Asked {
+        self.asked = feedback.rate.map(|rate| RequestedLimit {
             from_rank: feedback.from_rank,
             severity: feedback.severity,
             rate: rate.max(floor(offered)),
@@ -105,7 +105,7 @@ impl UpstreamLimit {
     /// The limit now; none where the node asks for none, or where an expired one has opened.
     #[must_use]
     pub fn limit(&self, now: Instant) -> Option<Limit> {
-        let Asked { from_rank, severity, rate, expires_at, offered } = self.asked?;
+        let RequestedLimit { from_rank, severity, rate, expires_at, offered } = self.asked?;
         let limit = Limit { from_rank, severity, rate, is_expired: false };
         if now < expires_at {
             return Some(limit);

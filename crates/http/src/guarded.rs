@@ -31,10 +31,10 @@ pub enum Protocol {
 
 /// State of one connection's guard; shared with the code that serves the connection.
 #[derive(Clone, Debug)]
-pub struct GuardHandle(Rc<Seen>);
+pub struct GuardHandle(Rc<GuardState>);
 
 #[derive(Debug)]
-struct Seen {
+struct GuardState {
     phase: Cell<ReadPhase>,
     head_since: Cell<Instant>,
     violation: Cell<Option<FramingViolation>>,
@@ -164,7 +164,7 @@ impl<Io> Guarded<Io> {
     /// Puts a guard around a client's stream.
     #[must_use]
     pub fn new(io: Io, limits: HeadLimits) -> Self {
-        let seen = Seen {
+        let seen = GuardState {
             phase: Cell::new(ReadPhase::Idle),
             head_since: Cell::new(Instant::now()),
             violation: Cell::new(None),

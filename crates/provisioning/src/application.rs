@@ -116,6 +116,18 @@ impl Need {
     }
 }
 
+/// Rates of the classes, and their sum.
+#[derive(Clone, Copy)]
+struct Mix(ClassRates, f64);
+
+impl Mix {
+    /// The classes in the same proportions at another rate.
+    fn at(self, rate_rps: f64) -> ClassRates {
+        let Self(rates, sum_rps) = self;
+        rates.map(|rate| if sum_rps > 0.0 { rate * rate_rps / sum_rps } else { 0.0 })
+    }
+}
+
 /// Windows are whole intervals between plans.
 struct Windows {
     panic: Duration,
@@ -200,18 +212,15 @@ impl Application {
         let is_panic = now < self.panic_until;
         let level_rps = self.level_rps(&windows, offered_rps, is_panic.then_some(panic_rps));
         let horizon = start_up + interval;
-        let trends = [windows.panic, windows.trend].map(|window| self.trend_rps(now, window, horizon));
-        let trend_rps = trends.into_iter().flatten().fold(0.0, f64::max);
+        let trend_rps = self.steepest_trend_rps(now, &windows, horizon);
         let growth = self.season.growth(now, horizon);
         let forecast = |level_rps: f64| (level_rps * growth).max(trend_rps);
         let forecast_rps = forecast(level_rps);
-        let (mix, mix_rps) =
-            if is_panic && panic_rps > 0.0 { (panic, panic_rps) } else { (stable, offered_rps) };
-        let scaled = |times: f64| mix.map(|rate| if mix_rps > 0.0 { rate * times / mix_rps } else { 0.0 });
-        let rates = scaled(forecast_rps);
+        let mix = if is_panic && panic_rps > 0.0 { Mix(panic, panic_rps) } else { Mix(stable, offered_rps) };
+        let rates = mix.at(forecast_rps);
         let target = policy.ladder[0].target;
         let found = sized(policy, &self.demand, &rates, target);
-        let with_margin = sized(policy, &self.demand, &scaled(forecast_rps * RELEASE_MARGIN), target);
+        let with_margin = sized(policy, &self.demand, &mix.at(forecast_rps * RELEASE_MARGIN), target);
         let explanation = Explanation {
             rule: Rule::Unknown,
             offered_rps,
@@ -233,12 +242,10 @@ impl Application {
         let ebb = ebb.map(|(rate_rps, is_certain)| (forecast(rate_rps), is_certain));
         let ebb = ebb.filter(|(rate_rps, _)| *rate_rps < forecast_rps);
         let after_ebb = ebb.and_then(|(forecast_rps, is_certain)| {
-            let found = sized(policy, &self.demand, &scaled(forecast_rps * RELEASE_MARGIN), target)?;
             // In an ebb without refusals more servers are ordered for a rate between two numbers of servers,
             // at most.
             let servers_max = if is_certain { needed.min(planned) } else { needed };
-            let servers = self.corrected(found).min(servers_max);
-            Some(EbbNeed { rates: scaled(forecast_rps), forecast_rps, servers, is_certain })
+            self.ebb_need(policy, mix, (forecast_rps, is_certain), servers_max)
         });
         // The window begins when demand has fallen, not when the level of a minute has followed.
         let present = after_ebb.filter(|ebb| ebb.is_certain).map_or(kept, |ebb| ebb.servers);
@@ -288,6 +295,20 @@ impl Application {
         }
     }
 
+    /// Its need after demand has fallen to a rate; none where no number of servers meets the target.
+    fn ebb_need(
+        &self,
+        policy: &ApplicationPolicy,
+        mix: Mix,
+        (forecast_rps, is_certain): (f64, bool),
+        servers_max: u32,
+    ) -> Option<EbbNeed> {
+        let with_margin = mix.at(forecast_rps * RELEASE_MARGIN);
+        let found = sized(policy, &self.demand, &with_margin, policy.ladder[0].target)?;
+        let servers = self.corrected(found).min(servers_max);
+        Some(EbbNeed { rates: mix.at(forecast_rps), forecast_rps, servers, is_certain })
+    }
+
     /// The upper limit of the rate after demand has fallen, and whether chance does not explain the fall: the
     /// highest rate of all windows of the last start-up time, because a server that is given away in a
     /// shorter lull comes back too late.
@@ -322,6 +343,11 @@ impl Application {
     fn is_surge(&self, now: Instant, windows: &Windows, panic_rps: f64) -> bool {
         let Some(expected) = self.expected(now, windows.panic, windows) else { return false };
         panic_rps * windows.panic.as_secs_f64() > expected + self.chance(expected)
+    }
+
+    fn steepest_trend_rps(&self, now: Instant, windows: &Windows, horizon: Duration) -> f64 {
+        let trends = [windows.panic, windows.trend].map(|window| self.trend_rps(now, window, horizon));
+        trends.into_iter().flatten().fold(0.0, f64::max)
     }
 
     fn trend_rps(&self, now: Instant, window: Duration, horizon: Duration) -> Option<f64> {

@@ -6,8 +6,8 @@ use crate::status::{Status, Totals};
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::sentry::{
-    Common, Ending, Enqueued, Paused, Permit, Policy, Position, Released, SentryGate, SentryPlanner,
-    SentryRequest, SlotOpinion, Ticket,
+    Check, Common, Ending, Enqueued, Paused, Permit, Policy, Position, Released, SentryGate, SentryPlanner,
+    SentryRequest, Ticket,
 };
 use flashweir_core::{Instant, Reason, Shed};
 use std::mem;
@@ -53,11 +53,11 @@ enum Answer {
 #[derive(Debug)]
 pub(crate) struct Admitted {
     gatekeeper: Arc<Gatekeeper>,
-    place: Place,
+    place: PermitState,
 }
 
 #[derive(Debug)]
-enum Place {
+enum PermitState {
     Held(Permit),
     /// The client is waited for; others have the place.
     Paused(Paused),
@@ -151,7 +151,7 @@ impl Gatekeeper {
     }
 
     fn admitted(self: &Arc<Self>, permit: Permit) -> Admitted {
-        Admitted { gatekeeper: self.clone(), place: Place::Held(permit) }
+        Admitted { gatekeeper: self.clone(), place: PermitState::Held(permit) }
     }
 
     fn refused(&self, shed: Shed) -> Refused {
@@ -224,12 +224,12 @@ impl State {
             return Arrival::Refused(self.refuse_for_caller(request));
         }
         match self.gate.check(now, request) {
-            SlotOpinion::Pass(slot) => {
+            Check::Pass(slot) => {
                 self.totals.admitted += 1;
                 Arrival::Admitted(self.gate.commit(now, now, request, slot))
             }
-            SlotOpinion::Shed(shed) => Arrival::Refused(self.refuse(shed)),
-            SlotOpinion::Wait => self.enqueue(now, request),
+            Check::Shed(shed) => Arrival::Refused(self.refuse(shed)),
+            Check::Wait => self.enqueue(now, request),
         }
     }
 
@@ -313,33 +313,33 @@ impl Admitted {
 
     fn end(mut self, ending: Ending) {
         self.resume();
-        if let Place::Held(permit) = mem::replace(&mut self.place, Place::Free) {
+        if let PermitState::Held(permit) = mem::replace(&mut self.place, PermitState::Free) {
             self.gatekeeper.lock().end(self.gatekeeper.now(), permit, ending);
         }
     }
 
     /// The client has a part to take; others have the place until the next part is asked for.
     pub(crate) fn pause(&mut self) {
-        if let Place::Held(permit) = self.place {
+        if let PermitState::Held(permit) = self.place {
             let mut state = self.gatekeeper.lock();
             let now = self.gatekeeper.now();
-            self.place = Place::Paused(state.gate.pause(now, permit));
+            self.place = PermitState::Paused(state.gate.pause(now, permit));
             state.release(now);
         }
     }
 
     /// The client asks for the next part.
     pub(crate) fn resume(&mut self) {
-        if let Place::Paused(paused) = self.place {
+        if let PermitState::Paused(paused) = self.place {
             let mut state = self.gatekeeper.lock();
-            self.place = Place::Held(state.gate.resume(self.gatekeeper.now(), paused));
+            self.place = PermitState::Held(state.gate.resume(self.gatekeeper.now(), paused));
         }
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        if let Place::Held(permit) = self.place {
+        if let PermitState::Held(permit) = self.place {
             self.gatekeeper.lock().end(self.gatekeeper.now(), permit, Ending::WITHDRAWN);
         }
     }

@@ -3,8 +3,9 @@
 use crate::field::{Difference, Field, Item, choice, note, put_number, record, unzigzag, zigzag};
 use crate::reader::{Fault, Problem, Reader};
 use flashweir_admission::sentry::{
-    BatchTest, ClassCounts, ClassPlan, ClassPolicy, Costs, Decide, Explanation, LadderStep, LevelSum, Long,
-    LongCounts, Plan, Policing, Policy, Published, PublishedRule, ROWS, Rule, SERVICE_TIMES, Sample, UrlSum,
+    BatchTest, ClassCounts, ClassPlan, ClassPolicy, Costs, Decide, Explanation, LadderStep, LevelSum,
+    LongCounts, LongRequests, Plan, Policing, Policy, Published, PublishedRule, ROWS, Rule, SERVICE_TIMES,
+    Sample, UrlSum,
 };
 use flashweir_core::limits::{CLASSES, LADDER_STEPS, URL_CLASSES, WORKERS};
 use flashweir_core::measure::Histogram;
@@ -57,7 +58,7 @@ record!(ClassCounts {
     oldest_held_us,
 });
 record!(Plan { epoch, limit, classes, decide, knee_milli, long, costs, price, explanation });
-record!(Long { url_classes, limit, release_after });
+record!(LongRequests { url_classes, limit, release_after });
 record!(BatchTest { servers_milli, quantile_milli, is_whole });
 record!(ClassPlan {
     rank,

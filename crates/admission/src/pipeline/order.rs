@@ -3,7 +3,7 @@
 use super::bounds::Bounds;
 use super::request::{CandidateKey, SlotShare, Waiter};
 use super::service::find;
-use super::service_stages::{Judgement, SlotCheck, figures};
+use super::service_stages::{Judgement, figures};
 use super::stage::StageName;
 use super::{
     AdmissionRequest, Arrival, Asking, CandidateOpinion, Delivery, FlashCrowdOptions, Judged, OriginShare,
@@ -12,7 +12,7 @@ use super::{
 use crate::fairness::Cause;
 use crate::flash_crowd::{CeilingPriority, GatePair};
 use crate::retry_after::AT_A_BOUND;
-use crate::sentry::{Enqueued, Position, SentryRequest, Slot, Turn};
+use crate::sentry::{Check, Enqueued, Position, SentryRequest, Slot, Turn};
 use flashweir_core::{Duration, Instant, Reason, Shed, Verdict};
 
 /// The stages that all services of a worker share; those of one service are in [`Service`].
@@ -39,13 +39,8 @@ const LATE: Shed = Shed { reason: Reason::CallerDeadline, retry_after: AT_A_BOUN
 /// Few requests are answered in half of the usual time: one with less time left is hopeless.
 const QUICK_PART: u32 = 2;
 
-/// Joint result of the checks of a request.
-enum Checked {
-    Pass(Reserved),
-    /// The sentry may have room soon.
-    Wait,
-    Shed(StageName, Shed),
-}
+/// Joint result of the checks of a request; it may wait for room at the sentry only.
+type Checked = Check<Reserved, (StageName, Shed)>;
 
 /// Shares to be committed.
 struct Reserved {
@@ -95,16 +90,16 @@ impl<T> Pipeline<T> {
             candidate: &mut candidate,
         };
         match self.check(now, passage) {
-            Checked::Pass(reserved) => {
+            Check::Pass(reserved) => {
                 let permit = self.commit(now, &request, now, is_retry, reserved, candidate);
                 Arrival::Admitted(permit, shadow)
             }
-            Checked::Shed(stage, shed) => {
+            Check::Shed((stage, shed)) => {
                 self.stages.bounds.give_back();
                 self.is_short_at(now, &request, position);
                 refused(self.refuse(now, &request, stage, shed, candidate, demoted))
             }
-            Checked::Wait => {
+            Check::Wait => {
                 if self.is_crowded(&request) {
                     self.is_short_at(now, &request, position);
                 }
@@ -246,7 +241,7 @@ impl<T> Pipeline<T> {
         let Some(service) = find(&mut self.services, request.service) else {
             // A shell asks only for services that it has added; requests for a retired one go elsewhere.
             let shed = Shed { reason: Reason::UpstreamConnections, retry_after: AT_A_BOUND };
-            return Checked::Shed(StageName::Upstream, shed);
+            return Check::Shed((StageName::Upstream, shed));
         };
         let mut takes_token = true;
         let ceiling_priority = service.ceiling_priority(now, request, position);
@@ -256,7 +251,7 @@ impl<T> Pipeline<T> {
                     self.stages.flash_crowd.refuse(request.host_key, ceiling_priority);
                 }
                 service.cancel(slot);
-                return Checked::Shed(StageName::FlashCrowd, shed);
+                return Check::Shed((StageName::FlashCrowd, shed));
             }
             takes_token = false;
             shadow.get_or_insert(ShadowRefusal { stage: StageName::FlashCrowd, shed, sentry: None });
@@ -264,21 +259,21 @@ impl<T> Pipeline<T> {
         let has_turn = slot.is_some();
         if let Err(shed) = service.check_between_nodes(now, request, has_turn) {
             service.cancel(slot);
-            return Checked::Shed(StageName::of(shed.reason), shed);
+            return Check::Shed((StageName::of(shed.reason), shed));
         }
         if !has_turn {
             *candidate = service.ask_candidate(now, request, position);
         }
         let slot = match service.check_sentry(now, request, position, slot, shadow) {
-            SlotCheck::Pass(slot) => slot,
-            SlotCheck::Wait => return Checked::Wait,
-            SlotCheck::Shed(shed) => return Checked::Shed(StageName::Sentry, shed),
+            Check::Pass(slot) => slot,
+            Check::Wait => return Check::Wait,
+            Check::Shed(shed) => return Check::Shed((StageName::Sentry, shed)),
         };
         if let Err(shed) = service.upstream.check() {
             service.cancel(slot);
-            return Checked::Shed(StageName::Upstream, shed);
+            return Check::Shed((StageName::Upstream, shed));
         }
-        Checked::Pass(Reserved { takes_token, slot, position })
+        Check::Pass(Reserved { takes_token, slot, position })
     }
 
     /// Every stage has let the request pass: each takes its share.
@@ -424,15 +419,15 @@ impl<T> Pipeline<T> {
             candidate: &mut candidate,
         };
         match self.check(now, passage) {
-            Checked::Pass(reserved) => {
+            Check::Pass(reserved) => {
                 let permit = self.commit(now, &request, waiter.arrived, waiter.is_retry, reserved, candidate);
                 Released::Admitted(waiter.kept, permit, shadow)
             }
-            Checked::Shed(stage, shed) => {
+            Check::Shed((stage, shed)) => {
                 let refusal = self.refuse_waiting(now, &waiter, stage, shed);
                 Released::Refused(waiter.kept, refusal)
             }
-            Checked::Wait => unreachable!("a request that has a slot does not wait for one"),
+            Check::Wait => unreachable!("a request that has a slot does not wait for one"),
         }
     }
 

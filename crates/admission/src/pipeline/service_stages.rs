@@ -5,15 +5,8 @@ use super::service::{Sentry, Service};
 use super::{AdmissionRequest, SentryFigures, ShadowRefusal, StageName};
 use crate::fairness::{Cause, Evidence};
 use crate::flash_crowd::CeilingPriority;
-use crate::sentry::{CandidateGate, Position, SentryGate, SentryRequest, Slot, SlotOpinion};
+use crate::sentry::{CandidateGate, Check, Position, SentryGate, SentryRequest, Slot};
 use flashweir_core::{Instant, Shed};
-
-/// The sentry's opinion, or the slot that the request has.
-pub(super) enum SlotCheck {
-    Pass(Option<Slot>),
-    Wait,
-    Shed(Shed),
-}
 
 /// Fairness verdict on a request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,11 +51,11 @@ impl<T> Service<T> {
         position: Position,
         slot: Option<Slot>,
         shadow: &mut Option<ShadowRefusal>,
-    ) -> SlotCheck {
+    ) -> Check<Option<Slot>> {
         if slot.is_some() {
-            return SlotCheck::Pass(slot);
+            return Check::Pass(slot);
         }
-        let Some(sentry) = self.sentry_for(request) else { return SlotCheck::Pass(None) };
+        let Some(sentry) = self.sentry_for(request) else { return Check::Pass(None) };
         let asked = SentryRequest { position, ..request.for_sentry() };
         if sentry.is_shadow {
             let (slot, shed) = sentry.gate.check_in_shadow(now, asked);
@@ -70,12 +63,12 @@ impl<T> Service<T> {
                 let sentry = Some(figures(&sentry.gate, now, request.class));
                 *shadow = Some(ShadowRefusal { stage: StageName::Sentry, shed, sentry });
             }
-            return SlotCheck::Pass(Some(slot));
+            return Check::Pass(Some(slot));
         }
         match sentry.gate.check(now, asked) {
-            SlotOpinion::Pass(slot) => SlotCheck::Pass(Some(slot)),
-            SlotOpinion::Wait => SlotCheck::Wait,
-            SlotOpinion::Shed(shed) => SlotCheck::Shed(shed),
+            Check::Pass(slot) => Check::Pass(Some(slot)),
+            Check::Wait => Check::Wait,
+            Check::Shed(shed) => Check::Shed(shed),
         }
     }
 

@@ -7,7 +7,7 @@
 //! limit is [`model`](super::model)'s. Cost and memory: of its tick.
 
 use super::learning::Rules;
-use super::long::Long;
+use super::long::LongRequests;
 use super::measured::Measured;
 use super::sample::Sample;
 use alloc::boxed::Box;
@@ -19,17 +19,17 @@ use flashweir_limit::{Learned, Learner, Numbers, Tick};
 #[derive(Debug)]
 pub(super) struct Calm {
     learner: Box<Learner>,
-    long: Long,
+    long: LongRequests,
     rules: Rules,
 }
 
 impl Calm {
     pub(super) fn new(numbers: Numbers, rules: Rules) -> Self {
-        Self { learner: Box::new(Learner::new(numbers)), long: Long::default(), rules }
+        Self { learner: Box::new(Learner::new(numbers)), long: LongRequests::default(), rules }
     }
 
     /// Requests that hold no place.
-    pub(super) fn long(&self) -> &Long {
+    pub(super) fn long(&self) -> &LongRequests {
         &self.long
     }
 

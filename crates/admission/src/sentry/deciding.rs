@@ -6,7 +6,7 @@
 
 use super::classes::{Classes, Service};
 use super::delays::{Delays, Load};
-use super::long::Long;
+use super::long::LongRequests;
 use super::plan::{BatchTest, ClassPlan, Costs, Decide};
 use super::policy::{Policing, Policy};
 use super::sample::Sample;
@@ -64,9 +64,9 @@ impl Deciding {
     }
 
     /// Requests that hold no place: none under a published policy, which knows of none.
-    pub(super) fn long(&self, long: &Long) -> Long {
+    pub(super) fn long(&self, long: &LongRequests) -> LongRequests {
         match self.policing {
-            Policing::Published(_) => Long::default(),
+            Policing::Published(_) => LongRequests::default(),
             _ => long.clone(),
         }
     }

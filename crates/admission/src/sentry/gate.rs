@@ -21,7 +21,7 @@ mod pausing;
 mod queues;
 mod shadow;
 
-pub use answer::{Arrived, Enqueued, Released, Slot, SlotOpinion, Turn};
+pub use answer::{Arrived, Check, Enqueued, Released, Slot, Turn};
 
 use super::common::{Common, Precedence};
 use super::hold::{Dequeued, End, Hold, QueueSlot, Ticket, class_of, position_of, queue_of, queues_of};
@@ -94,9 +94,9 @@ impl<T> SentryGate<T> {
     pub fn arrive(&mut self, now: Instant, asked: SentryRequest, request: T) -> Arrived<T> {
         self.observe_offered(asked, false);
         match self.check(now, asked) {
-            SlotOpinion::Pass(slot) => Arrived::Admit(request, self.commit(now, now, asked, slot)),
-            SlotOpinion::Shed(shed) => Arrived::Shed(request, shed),
-            SlotOpinion::Wait => match self.enqueue(now, asked, request) {
+            Check::Pass(slot) => Arrived::Admit(request, self.commit(now, now, asked, slot)),
+            Check::Shed(shed) => Arrived::Shed(request, shed),
+            Check::Wait => match self.enqueue(now, asked, request) {
                 Enqueued::Queued(ticket) => Arrived::Held(ticket),
                 Enqueued::QueuedInsteadOf(ticket, other, shed) => Arrived::HeldInsteadOf(ticket, other, shed),
                 Enqueued::Turn(request, slot) => Arrived::Admit(request, self.commit(now, now, asked, slot)),
@@ -124,16 +124,16 @@ impl<T> SentryGate<T> {
     /// Checks if a request may go to the origin now. A slot that comes back is reserved for it, since other
     /// gates share the slots: it is to be [committed](Self::commit) or [cancelled](Self::cancel). A refusal
     /// is counted. O([`CLASSES`](flashweir_core::limits::CLASSES) + [`CLIENT_LANES`]).
-    pub fn check(&mut self, now: Instant, request: SentryRequest) -> SlotOpinion {
+    pub fn check(&mut self, now: Instant, request: SentryRequest) -> Check<Slot> {
         let arriving = self.arriving(request);
         if self.take_long(now, &request) {
             let is_guaranteed = self.common.is_within_guarantee(now, arriving.request.class, &arriving.class);
-            return SlotOpinion::Pass(Slot { is_guaranteed, is_long: true });
+            return Check::Pass(Slot { is_guaranteed, is_long: true });
         }
         let most = self.plan.limit.saturating_mul(GUARANTEED_LIMITS);
         if self.common.is_within_guarantee(now, arriving.request.class, &arriving.class) {
             if self.take(now, most) {
-                return SlotOpinion::Pass(Slot { is_guaranteed: true, is_long: false });
+                return Check::Pass(Slot { is_guaranteed: true, is_long: false });
             }
             self.in_flight.class(arriving.request.class.into()).without_room +=
                 u64::from(!arriving.request.is_uncounted);
@@ -329,24 +329,24 @@ impl<T> SentryGate<T> {
         Some(dequeued)
     }
 
-    fn check_reserved(&mut self, now: Instant, arriving: &ArrivingRequest) -> SlotOpinion {
+    fn check_reserved(&mut self, now: Instant, arriving: &ArrivingRequest) -> Check<Slot> {
         let limit = self.limit_for(&arriving.class, arriving.request.position);
         if self.somebody_waits(arriving) || !self.take(now, limit) {
-            return SlotOpinion::Wait;
+            return Check::Wait;
         }
         if let Some(queue_state) = self.queue_state(arriving.queue()) {
             queue_state.passed(now);
         }
-        SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false })
+        Check::Pass(Slot { is_guaranteed: false, is_long: false })
     }
 
-    fn check_at_threshold(&mut self, now: Instant, arriving: &ArrivingRequest) -> SlotOpinion {
+    fn check_at_threshold(&mut self, now: Instant, arriving: &ArrivingRequest) -> Check<Slot> {
         // Every share of many consecutive requests is right, and no client can tell when its turn is.
         self.draws = self.draws.wrapping_add(1);
         let draw = (mix(self.draws ^ (self.index as u64) << INDEX_SHIFT) >> u32::BITS) as u32;
         let share = arriving.class.admit_share;
         if share < u32::MAX && draw >= share {
-            return SlotOpinion::Shed(self.shed(Reason::Threshold, arriving));
+            return Check::Shed(self.shed(Reason::Threshold, arriving));
         }
         self.check_reserved(now, arriving)
     }

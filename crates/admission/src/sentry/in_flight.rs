@@ -5,8 +5,8 @@
 //! class, one by class.
 //!
 //! *Long requests* hold no place: those of classes that the plan calls long, and those that are in flight for
-//! longer than the plan's [`release_after`](super::long::Long::release_after). They are in no number that the
-//! limit is learned from but [`Sample::rows`].
+//! longer than the plan's [`release_after`](super::long::LongRequests::release_after). They are in no number
+//! that the limit is learned from but [`Sample::rows`].
 //!
 //! *Service times under load.* An origin that shares itself evenly gives each of n requests min(1, knee/n) of
 //! a server. A clock that runs at that speed says by how much a request has been served: what it shows at the
@@ -15,7 +15,7 @@
 //! is unknown, too.
 
 use super::common::Common;
-use super::long::Long;
+use super::long::LongRequests;
 use super::plan::Plan;
 use super::request::{Ending, Position, SentryRequest};
 use super::rows::Ended;
@@ -303,7 +303,7 @@ impl InFlight {
     /// Frees the places of requests that need none: those in flight for longer than the plan says, and after
     /// a target those of classes that hold none, which came when too many of them were in flight, or when
     /// their class held places.
-    fn release(&mut self, now: Instant, long: &Long) {
+    fn release(&mut self, now: Instant, long: &LongRequests) {
         if long.release_after.is_zero() && long.url_classes.is_empty() {
             return;
         }

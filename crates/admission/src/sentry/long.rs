@@ -12,7 +12,7 @@ use flashweir_core::limits::URL_CLASSES;
 /// Requests that take longer than the target even alone, while others do not: they hold no place among those
 /// that the limit is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Long {
+pub struct LongRequests {
     /// URL classes of such requests, ascending; at most [`CLASSES_MAX`](flashweir_limit::CLASSES_MAX).
     pub url_classes: Vec<u16>,
     /// Requests in flight that hold no place, at most; `None` while the origin is short of nothing.
@@ -21,7 +21,7 @@ pub struct Long {
     pub release_after: Duration,
 }
 
-impl Long {
+impl LongRequests {
     /// Returns true if requests of a URL class hold no place. O(log classes), and one comparison where there
     /// is none.
     #[must_use]

@@ -1,6 +1,6 @@
 //! Plans from the planner to the gate, and their explanations.
 
-use super::long::Long;
+use super::long::LongRequests;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use flashweir_core::limits::URL_CLASSES;
@@ -20,7 +20,7 @@ pub struct Plan {
     /// Requests that the origin serves at once without any waiting for another, thousandths; 0 while unknown.
     pub knee_milli: u64,
     /// Requests that hold no place.
-    pub long: Long,
+    pub long: LongRequests,
     /// Costs of requests, for decisions that go by them.
     pub costs: Arc<Costs>,
     /// Revenue per server-second of the least important request that is let in; 0 while there is room for

@@ -4,7 +4,7 @@ use super::calm::Calm;
 use super::classes::{Classes, Service};
 use super::deciding::Deciding;
 use super::learning::Learning;
-use super::long::Long;
+use super::long::LongRequests;
 use super::look::Look;
 use super::measured::Measured;
 use super::model::{LevelWork, ModelRule};
@@ -81,7 +81,7 @@ impl SentryPlanner {
             classes: Vec::new(),
             decide: Decide::Reservation,
             knee_milli: 0,
-            long: Long::default(),
+            long: LongRequests::default(),
             costs: classes.costs(Instant::ZERO),
             price: 0.0,
             explanation: Explanation {
@@ -137,7 +137,7 @@ impl SentryPlanner {
     }
 
     /// Requests that hold no place, as found, under any policy.
-    pub(super) fn long(&self) -> &Long {
+    pub(super) fn long(&self) -> &LongRequests {
         self.calm.long()
     }
 

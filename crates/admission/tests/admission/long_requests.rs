@@ -3,8 +3,8 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    Arrived, Common, Ending, LevelSum, Long, Permit, Plan, Policing, Policy, Published, PublishedRule,
-    Sample, SentryGate, SentryPlanner, SentryRequest,
+    Arrived, Common, Ending, LevelSum, LongRequests, Permit, Plan, Policing, Policy, Published,
+    PublishedRule, Sample, SentryGate, SentryPlanner, SentryRequest,
 };
 use flashweir_core::measure::histogram::index;
 use flashweir_core::{Duration, Instant};
@@ -21,7 +21,7 @@ struct Service {
 
 impl Service {
     /// One place, no queue.
-    fn new(long: Long) -> Self {
+    fn new(long: LongRequests) -> Self {
         let policy = Policy::single(Duration::from_secs(1));
         let mut plan = SentryPlanner::new(Arc::new(policy.clone())).current().clone();
         (plan.limit, plan.classes[0].limit, plan.classes[0].hold_len) = (1, 1, 0);
@@ -29,7 +29,7 @@ impl Service {
         Self { gate: SentryGate::new(Arc::new(Common::new(1)), 0, &policy, &plan), plan }
     }
 
-    fn apply(&mut self, long: Long) {
+    fn apply(&mut self, long: LongRequests) {
         self.plan.epoch += 1;
         self.plan.long = long;
         self.gate.apply(&self.plan);
@@ -56,8 +56,8 @@ impl Service {
     }
 }
 
-fn polls(limit: Option<u32>) -> Long {
-    Long { url_classes: vec![POLLS as u16], limit, release_after: Duration::ZERO }
+fn polls(limit: Option<u32>) -> LongRequests {
+    LongRequests { url_classes: vec![POLLS as u16], limit, release_after: Duration::ZERO }
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_long_request_gives_its_place_back_once_there_is_room_for_it_without_one() {
 
 #[test]
 fn a_request_that_is_overtaken_gives_its_place_back_once() {
-    let after = |ms| Long { release_after: Duration::from_millis(ms), ..Long::default() };
+    let after = |ms| LongRequests { release_after: Duration::from_millis(ms), ..LongRequests::default() };
     let mut service = Service::new(after(750));
     let export = service.arrive(0, 1).expect("a place");
     let _early = service.drain(700);
@@ -126,7 +126,7 @@ fn a_request_that_is_overtaken_gives_its_place_back_once() {
     assert_eq!(service.in_flight(), (0, 1));
     let page = service.arrive(760, 1).expect("the export's place");
     // A plan that allows none changes nothing for those that hold none already, and releases no other.
-    service.apply(Long { limit: Some(0), ..after(750) });
+    service.apply(LongRequests { limit: Some(0), ..after(750) });
     let _none = service.drain(3_000);
     assert_eq!(service.in_flight(), (1, 1));
     service.end(3_000, export);
@@ -140,7 +140,7 @@ fn a_long_request_whose_client_is_waited_for_comes_back_as_one() {
     let upload = service.arrive(0, POLLS).expect("no place needed");
     let paused = service.gate.pause(Instant::from_millis(10), upload);
     assert_eq!(service.in_flight(), (0, 0));
-    service.apply(Long::default());
+    service.apply(LongRequests::default());
     let upload = service.gate.resume(Instant::from_millis(20), paused);
     assert_eq!((service.in_flight(), service.arrive(20, 1).is_some()), ((0, 1), true));
     service.end(30, upload);
@@ -195,5 +195,5 @@ fn polls_beside_pages_are_found_to_be_long_and_published_policies_know_of_none()
     let rule = PublishedRule::Reservation { step: 1 };
     let published =
         Published { rule, servers: 2, service_time: Duration::from_millis(10), quantile_milli: 1_000 };
-    assert_eq!(plan_beside_polls(Policing::Published(published)).long, Long::default());
+    assert_eq!(plan_beside_polls(Policing::Published(published)).long, LongRequests::default());
 }

@@ -3,8 +3,8 @@
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{
-    ClassCounts, ClassPolicy, LadderStep, Long, Plan, Policing, Policy, Published, PublishedRule, Sample,
-    SentryPlanner, UrlSum,
+    ClassCounts, ClassPolicy, LadderStep, LongRequests, Plan, Policing, Policy, Published, PublishedRule,
+    Sample, SentryPlanner, UrlSum,
 };
 use flashweir_core::limits::{CLASSES, REQUESTS_HELD, SENTRY_IN_FLIGHT};
 use flashweir_core::{Duration, Instant, Rate};
@@ -115,7 +115,7 @@ fn check(policy: &Policy, plan: &Plan) -> Result<(), TestCaseError> {
     let is_published = matches!(policy.policing, Policing::Published(_));
     prop_assert!(plan.limit <= SENTRY_IN_FLIGHT && (is_published || plan.limit >= 1));
     prop_assert!(plan.long.url_classes.is_sorted() && plan.long.url_classes.len() <= CLASSES_MAX);
-    prop_assert!(!is_published || plan.long == Long::default());
+    prop_assert!(!is_published || plan.long == LongRequests::default());
     prop_assert!(plan.price >= 0.0 && plan.price.is_finite());
     prop_assert!((1.0..=6.0).contains(&plan.explanation.quantile_over_mean));
     prop_assert!(plan.explanation.capacity_rps.is_finite() && plan.explanation.capacity_rps >= 0.0);

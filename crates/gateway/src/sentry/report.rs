@@ -4,7 +4,7 @@ use super::candidate::{Candidate, CandidateCounts};
 use super::refused::Basis;
 use super::service::Sentry;
 use crate::decisions::{ExplainedCandidate, ExplainedSentry};
-use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, Long, VirtualDecision};
+use flashweir_admission::sentry::{ClassPlan, ClassPolicy, Explanation, LongRequests, VirtualDecision};
 use flashweir_core::{Instant, Reason};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) fn status(sentry: &Arc<Sentry>, now: Instant) -> Value {
 }
 
 /// Requests that hold no place.
-fn long_json(in_flight: u32, long: &Long) -> Value {
+fn long_json(in_flight: u32, long: &LongRequests) -> Value {
     json!({
         "in_flight": in_flight,
         "means": format!("{in_flight} requests counted separately: they are long, or prompt while others are late, and hold no place in the limit"),

@@ -5,7 +5,7 @@ use super::{Epoch, ServiceBroadcast, ServiceReport, ShareHolder, ShareReport, Sl
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use flashweir_admission::sentry::{BatchTest, ClassPlan, Decide, Explanation, Long, Plan, Sample};
+use flashweir_admission::sentry::{BatchTest, ClassPlan, Decide, Explanation, LongRequests, Plan, Sample};
 use flashweir_core::{Duration, Instant, Rate};
 
 /// A gateway that starts admits one request at a time until it has heard of a share, for at most this long: a
@@ -257,7 +257,7 @@ fn part_of(plan: &Plan, part: f64, slots: u32) -> Plan {
             other => other,
         },
         knee_milli: (plan.knee_milli as f64 * part) as u64,
-        long: Long {
+        long: LongRequests {
             // One at least: see `hold_len`.
             limit: plan.long.limit.map(|limit| libm::ceil(f64::from(limit) * part) as u32),
             ..plan.long.clone()

@@ -27,13 +27,13 @@ const LOOKS_KEPT: usize = 12_000;
 
 /// A watch being kept; ends when dropped.
 pub(crate) struct Watch {
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<StateAt>>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct StateAt {
     at: Instant,
     state: State,
 }
@@ -89,7 +89,7 @@ impl Watch {
     pub(crate) fn finish(mut self, start: Instant) -> Vec<Sighting> {
         self.end();
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let sighting = |seen: &Seen| {
+        let sighting = |seen: &StateAt| {
             let at = seen.at.checked_duration_since(start)?;
             let State { mode, cause, limit, .. } = seen.state.clone();
             Some(Sighting { at, mode, cause, limit })
@@ -113,11 +113,11 @@ impl Drop for Watch {
 }
 
 /// `shed_before`: how many had been refused at the look before, if there was one.
-fn look(admin: SocketAddr, shed_before: Option<u64>) -> anyhow::Result<Seen> {
+fn look(admin: SocketAddr, shed_before: Option<u64>) -> anyhow::Result<StateAt> {
     let body = http::get(admin, "/status", ANSWER_WITHIN)
         .with_context(|| format!("the gateway's status at {admin}"))?;
     let state = State::parse(&body, shed_before)?;
-    Ok(Seen { at: Instant::now(), state })
+    Ok(StateAt { at: Instant::now(), state })
 }
 
 impl State {

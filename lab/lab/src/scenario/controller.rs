@@ -1,7 +1,7 @@
 //! Admission of requests, from the file.
 
 use crate::scenario::file::{ClassFile, ControllerFile, ControllerMode};
-use crate::scenario::packet_file::Place;
+use crate::scenario::packet_file::ControllerPlace;
 use crate::scenario::problem::{Problem, within, wrong};
 use crate::scenario::text::{Text, Time};
 use flashweir_admission::flash_crowd::{Baseline, Settings};
@@ -13,7 +13,7 @@ use flashweir_sim::request::{FlashCrowdPolicy, PipelinePolicy, Policy};
 impl ControllerFile {
     /// The policy of the gate before the server, which admits every request if the controller is at a router.
     pub(crate) fn policy(&self, classes: &[ClassFile]) -> Result<Policy, Problem> {
-        if self.at == Place::Router {
+        if self.at == ControllerPlace::Router {
             return Ok(Policy::None);
         }
         // The settings are checked in every mode.

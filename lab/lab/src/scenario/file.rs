@@ -1,7 +1,9 @@
 //! Form of a scenario file. The keys of `[workload]` and of the behaviour of people are the load tool's
 //! words.
 
-use crate::scenario::packet_file::{ClientsFile, DatagramsFile, LinkFile, Place, TcpName, TransferFile};
+use crate::scenario::packet_file::{
+    ClientsFile, ControllerPlace, DatagramsFile, LinkFile, TcpName, TransferFile,
+};
 use crate::scenario::text::{OneOrMany, RateAt, Stretch, Text, Time};
 use crate::scenario::work::WorkText;
 use flashweir_admission::sentry;
@@ -207,7 +209,7 @@ pub(crate) struct MemoryFile {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ControllerFile {
     pub(crate) mode: ControllerMode,
-    pub(crate) at: Place,
+    pub(crate) at: ControllerPlace,
     pub(crate) link: Option<String>,
     pub(crate) guards: Option<Vec<String>>,
     pub(crate) max_requests_in_flight: Option<u64>,

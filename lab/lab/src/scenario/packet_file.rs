@@ -96,7 +96,7 @@ pub(crate) enum TcpName {
 /// Position of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Place {
+pub(crate) enum ControllerPlace {
     #[default]
     Gateway,
     Router,

@@ -4,7 +4,7 @@ use crate::scenario::class::check_name;
 use crate::scenario::file::{ClassFile, File};
 use crate::scenario::link::Link;
 use crate::scenario::nodes::Nodes;
-use crate::scenario::packet_file::{ClientsFile, DatagramsFile, Place, TcpName, TransferFile};
+use crate::scenario::packet_file::{ClientsFile, ControllerPlace, DatagramsFile, TcpName, TransferFile};
 use crate::scenario::problem::{Problem, wrong};
 use crate::scenario::quantity::{BitRate, ByteCount, Room, Span};
 use crate::scenario::text::{Stretch, Text, Time};
@@ -92,7 +92,7 @@ fn check_nothing_needs_links(file: &File) -> Result<(), Problem> {
         (!file.transfers.is_empty()).then(|| "transfer".to_owned()),
         (!file.datagrams.is_empty()).then(|| "datagrams".to_owned()),
         file.network.tcp.is_some().then(|| "network.tcp".to_owned()),
-        (file.controller.at == Place::Router).then(|| "controller.at".to_owned()),
+        (file.controller.at == ControllerPlace::Router).then(|| "controller.at".to_owned()),
     ];
     match needs.into_iter().flatten().next() {
         Some(key) => wrong(key, "goes with [[link]]: without links there are no packets"),

@@ -3,7 +3,7 @@
 use crate::scenario::file::{ControllerFile, ControllerMode};
 use crate::scenario::link::Link;
 use crate::scenario::nodes::Nodes;
-use crate::scenario::packet_file::Place;
+use crate::scenario::packet_file::ControllerPlace;
 use crate::scenario::problem::{Problem, wrong};
 use crate::scenario::text::{Text, Time};
 use flashweir_core::{Duration, Rate};
@@ -20,7 +20,7 @@ impl ControllerFile {
         classes: &[&str],
     ) -> Result<Option<RouterPlace>, Problem> {
         self.check_place()?;
-        if self.at == Place::Gateway {
+        if self.at == ControllerPlace::Gateway {
             return Ok(None);
         }
         let wire = self.link_number(links)?;
@@ -62,8 +62,8 @@ impl ControllerFile {
             ("shadow", self.shadow),
         ];
         let (others, place) = match self.at {
-            Place::Gateway => (at_router.as_slice(), "router"),
-            Place::Router => (at_gateway.as_slice(), "gateway"),
+            ControllerPlace::Gateway => (at_router.as_slice(), "router"),
+            ControllerPlace::Router => (at_gateway.as_slice(), "gateway"),
         };
         match others.iter().find(|(_, given)| *given) {
             Some((name, _)) => wrong(format!("controller.{name}"), format!("goes with at = \"{place}\"")),

@@ -5,7 +5,7 @@ use super::calm::CalmCheck;
 use super::clients::{TimeLimits, Visitor};
 use super::event::{Event, Happened};
 use super::fault::{FaultKind, Troubles};
-use super::gate::{Asked, GateStage, LimitTaken, PlanTaken, Refusal, Ticked};
+use super::gate::{GateStage, LimitTaken, PlanTaken, Refusal, SimulatedRequest, Ticked};
 use super::packets::Packets;
 use super::server::{Server, Turn};
 use super::slab::{Id, Slab};
@@ -83,7 +83,7 @@ pub(super) struct World<'a> {
 pub(super) struct Try {
     /// Visitor of the try; a visitor that has given it up is not found by this.
     pub(super) visitor: Id,
-    pub(super) asked: Asked,
+    pub(super) asked: SimulatedRequest,
     /// Number of the person; with `request`, the number among their requests, it decides how much work the
     /// request is.
     pub(super) person: u64,

@@ -15,15 +15,15 @@ pub struct Slot {
     pub(super) is_long: bool,
 }
 
-/// Opinion of the gate alone on a request.
+/// Result of a check that takes nothing: what is reserved for the request, or the refusal.
 #[derive(Debug, PartialEq, Eq)]
-pub enum SlotOpinion {
+pub enum Check<P, R = Shed> {
     /// There is room.
-    Pass(Slot),
+    Pass(P),
     /// There may be soon: [`SentryGate::enqueue`](super::SentryGate::enqueue).
     Wait,
     /// There is none.
-    Shed(Shed),
+    Shed(R),
 }
 
 /// Outcome for a request that was to wait.

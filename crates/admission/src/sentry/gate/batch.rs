@@ -11,7 +11,7 @@
 //! that passes but finds no room under the limit waits for the next round.
 
 use super::SentryGate;
-use super::answer::{Slot, SlotOpinion, Turn};
+use super::answer::{Check, Slot, Turn};
 use super::arriving::ArrivingRequest;
 use crate::sentry::hold::{End, queue_of};
 use crate::sentry::plan::{BatchTest, ClassPlan};
@@ -57,7 +57,7 @@ impl<T> SentryGate<T> {
         now: Instant,
         arriving: &ArrivingRequest,
         test: &BatchTest,
-    ) -> SlotOpinion {
+    ) -> Check<Slot> {
         let class_index = usize::from(arriving.request.class);
         let decides_now = arriving.class.delay.is_zero()
             && self.hold.queue_len(queue_of(class_index, Position::Usual)) == 0;
@@ -65,13 +65,13 @@ impl<T> SentryGate<T> {
             let cost_us = u64::from(arriving.cost_us.max(1));
             if passing(test, &arriving.class, self.in_flight(), Duration::ZERO, 1, cost_us) == 0 {
                 self.rounds.failed = Some((now, arriving.class.rank));
-                return SlotOpinion::Shed(self.shed(Reason::Batch, arriving));
+                return Check::Shed(self.shed(Reason::Batch, arriving));
             }
             if self.take(now, arriving.class.limit) {
-                return SlotOpinion::Pass(Slot { is_guaranteed: false, is_long: false });
+                return Check::Pass(Slot { is_guaranteed: false, is_long: false });
             }
         }
-        SlotOpinion::Wait
+        Check::Wait
     }
 
     /// The next one of the rounds that are due. Each call lets one go or refuses one.

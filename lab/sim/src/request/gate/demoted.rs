@@ -1,6 +1,6 @@
 //! Keeps which classes' requests fairness has demoted, and for how long one person's.
 
-use super::asked::Asked;
+use super::simulated_request::SimulatedRequest;
 use crate::request::Demotions;
 use flashweir_admission::fairness::Cause;
 use flashweir_core::Instant;
@@ -19,7 +19,7 @@ impl Demoted {
         Self { classes: vec![Demotions::default(); classes], since: BTreeMap::new() }
     }
 
-    pub(super) fn record(&mut self, now: Instant, asked: &Asked, demoted: Option<Cause>) {
+    pub(super) fn record(&mut self, now: Instant, asked: &SimulatedRequest, demoted: Option<Cause>) {
         let key = (asked.class, asked.signs.person_key);
         let Some(cause) = demoted else {
             self.since.remove(&key);

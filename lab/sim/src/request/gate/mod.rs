@@ -3,12 +3,12 @@
 //! Refusing takes no time and no processor of the
 //! server: the gate stands on its own machine.
 
-mod asked;
 mod counts;
 mod demoted;
 mod flash_crowd;
 mod reason;
 mod sentry;
+mod simulated_request;
 mod stage;
 mod witness;
 mod worker;
@@ -18,8 +18,8 @@ pub use flash_crowd::FlashCrowdPolicy;
 pub use reason::ShedReason;
 pub use sentry::{LimitTaken, SentryPolicy};
 
-pub(super) use asked::{Acknowledged, Asked, Decided, ReleasedTry, Ticked};
 pub(super) use reason::Refusal;
+pub(super) use simulated_request::{Acknowledged, Decided, ReleasedTry, SimulatedRequest, Ticked};
 pub(super) use stage::{GateStage, host_key};
 
 use flashweir_admission::flash_crowd::Explanation;

@@ -5,7 +5,7 @@ use super::witness::Witness;
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::ladder::{Rungs, in_order};
 use flashweir_admission::sentry::{
-    Common, Costs, Learning, Long, Plan, Policing, Policy, Sample, SentryPlanner,
+    Common, Costs, Learning, LongRequests, Plan, Policing, Policy, Sample, SentryPlanner,
 };
 use flashweir_core::limits::{CLASSES, WORKERS};
 use flashweir_core::{Duration, Instant, Rate, Rng};
@@ -223,7 +223,7 @@ fn replace_limit(plan: &mut Plan, known: &[(Instant, u32)], now: Instant) {
     if let Some(limit) = known_limit(known, now) {
         plan.limit = limit;
         // It is on all requests in flight.
-        plan.long = Long::default();
+        plan.long = LongRequests::default();
         plan.classes.iter_mut().for_each(|class| class.limit = limit);
     }
 }

@@ -10,7 +10,7 @@ use flashweir_core::hash::mix;
 
 /// A request as the gate sees it: made by [`GateStage::classify`](super::GateStage::classify).
 #[derive(Clone, Copy, Debug)]
-pub(in crate::request) struct Asked {
+pub(in crate::request) struct SimulatedRequest {
     /// Recognises a person's retry.
     pub(super) person_key: u64,
     pub(in crate::request) class: u16,
@@ -60,7 +60,7 @@ pub(in crate::request) struct Acknowledged {
     pub(in crate::request) rate_bytes_per_s: Option<f32>,
 }
 
-impl Asked {
+impl SimulatedRequest {
     /// The key that the classifier would make of method and path.
     pub(super) fn url_class(&self) -> u32 {
         mix((u64::from(self.host) << 32) | u64::from(self.document)) as u32

@@ -1,11 +1,11 @@
 //! The gate: workers, each with the gateway's own pipeline, and the planners of its stages.
 
-use super::asked::{Acknowledged, Asked, Decided, ReleasedTry, Ticked};
 use super::counts::{GateCounts, Ledger};
 use super::demoted::Demoted;
 use super::flash_crowd::FlashCrowdPlanning;
 use super::reason::{Refusal, ShedReason};
 use super::sentry::SentryPlanning;
+use super::simulated_request::{Acknowledged, Decided, ReleasedTry, SimulatedRequest, Ticked};
 use super::witness::How;
 use super::worker::{Waiting, Worker};
 use super::{LimitTaken, PlanTaken, Policy};
@@ -97,7 +97,13 @@ impl GateStage {
 
     /// The keys that the gateway's classifier would make of a request's head; none where no policy looks at
     /// them.
-    pub(in crate::request) fn classify(&self, class: u16, host: u32, person: u64, document: u32) -> Asked {
+    pub(in crate::request) fn classify(
+        &self,
+        class: u16,
+        host: u32,
+        person: u64,
+        document: u32,
+    ) -> SimulatedRequest {
         // Persons are numbered within their class.
         let connection_key = mix((u64::from(class) << 48) ^ person);
         let client = if self.are_one_client[usize::from(class)] { 0 } else { person };
@@ -111,11 +117,16 @@ impl GateStage {
         }
         let client_key = mix((u64::from(class) << 48) ^ client);
         let signs = RequestSigns::default();
-        Asked { person_key, class, document, host, client_key, connection_key, signs }
+        SimulatedRequest { person_key, class, document, host, client_key, connection_key, signs }
     }
 
     /// Decides one request.
-    pub(in crate::request) fn decide(&mut self, now: Instant, attempt: Id, asked: &Asked) -> Decided {
+    pub(in crate::request) fn decide(
+        &mut self,
+        now: Instant,
+        attempt: Id,
+        asked: &SimulatedRequest,
+    ) -> Decided {
         self.ledger.change(asked.class, |counts| counts.received += 1);
         let is_full = self.in_gateway.get() >= self.most_in_flight;
         if let Some(bucket) = &mut self.static_rate
@@ -157,7 +168,7 @@ impl GateStage {
         self.decided(asked, arrival)
     }
 
-    fn decided(&mut self, asked: &Asked, arrival: Arrival<Waiting>) -> Decided {
+    fn decided(&mut self, asked: &SimulatedRequest, arrival: Arrival<Waiting>) -> Decided {
         match arrival {
             Arrival::Admitted(permit, shadow) => {
                 let is_shadow = shadow.is_some();
@@ -248,7 +259,7 @@ impl GateStage {
     }
 
     /// The client of a try that is held has gone.
-    pub(in crate::request) fn leave(&mut self, now: Instant, asked: &Asked, ticket: Ticket) {
+    pub(in crate::request) fn leave(&mut self, now: Instant, asked: &SimulatedRequest, ticket: Ticket) {
         let place = self.place(asked);
         if let Some(who) = self.workers[place].pipeline.leave(now, ticket) {
             let class = usize::from(self.sentry_class(who.class));
@@ -264,7 +275,7 @@ impl GateStage {
     pub(in crate::request) fn finish(
         &mut self,
         now: Instant,
-        asked: &Asked,
+        asked: &SimulatedRequest,
         permit: Permit,
         outcome: RequestOutcome,
     ) -> Option<Delivery> {
@@ -277,7 +288,12 @@ impl GateStage {
     }
 
     /// An answer's client has all of it, or is known not to get it.
-    pub(in crate::request) fn deliver(&mut self, asked: &Asked, delivery: Option<Delivery>, has_all: bool) {
+    pub(in crate::request) fn deliver(
+        &mut self,
+        asked: &SimulatedRequest,
+        delivery: Option<Delivery>,
+        has_all: bool,
+    ) {
         let place = self.place(asked);
         if let Some(delivery) = delivery {
             self.workers[place].pipeline.deliver(delivery, has_all);
@@ -288,7 +304,7 @@ impl GateStage {
     pub(in crate::request) fn observe(
         &mut self,
         now: Instant,
-        asked: &Asked,
+        asked: &SimulatedRequest,
         started: Instant,
         answered: impl FnOnce() -> Acknowledged,
     ) {
@@ -412,7 +428,7 @@ impl GateStage {
     }
 
     /// The worker that has this client's connection; without a sentry, the person key decides.
-    fn place(&self, asked: &Asked) -> usize {
+    fn place(&self, asked: &SimulatedRequest) -> usize {
         let key = if self.sentry.is_some() { mix(asked.connection_key) } else { asked.person_key };
         ((u128::from(key) * self.workers.len() as u128) >> 64) as usize
     }

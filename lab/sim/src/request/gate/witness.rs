@@ -19,15 +19,15 @@ pub(super) struct Witness {
     over_share: BTreeSet<Id>,
     /// Queued requests for a hot spot.
     behind: BTreeSet<Id>,
-    seen: Vec<Seen>,
+    seen: Vec<TryCounts>,
     /// Counts reported by the gates; equal to `seen` after each drain of all of them.
-    reported: Vec<Seen>,
+    reported: Vec<TryCounts>,
     broken: Option<String>,
 }
 
 /// Requests of a class, counted by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct TryCounts {
     offered: u64,
     admitted: u64,
     shed: u64,
@@ -55,8 +55,8 @@ impl Witness {
             waiting: vec![vec![0; classes]; workers],
             over_share: BTreeSet::new(),
             behind: BTreeSet::new(),
-            seen: vec![Seen::default(); classes],
-            reported: vec![Seen::default(); classes],
+            seen: vec![TryCounts::default(); classes],
+            reported: vec![TryCounts::default(); classes],
             broken: None,
         }
     }

@@ -3,7 +3,7 @@
 use super::outcome::NodeBin;
 use super::scenario::{LadderModel, Scenario, Transport};
 use super::sender::NoMac;
-use crate::request::gate::{Asked, GateStage};
+use crate::request::gate::{GateStage, SimulatedRequest};
 use crate::request::server::Server;
 use crate::request::{ClassModel, Policy};
 use flashweir_admission::ladder::{
@@ -83,7 +83,7 @@ impl Node {
     }
 
     /// Each user request is another client's, as behind gateways that forward their clients' addresses.
-    pub(super) fn classify(&self, rank: u8, number: u64) -> Asked {
+    pub(super) fn classify(&self, rank: u8, number: u64) -> SimulatedRequest {
         self.gate.classify(rank.into(), 0, number, 0)
     }
 

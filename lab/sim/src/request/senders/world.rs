@@ -5,7 +5,7 @@ use super::outcome::{SenderOutcome, SendersOutcome};
 use super::scenario::{Obedience, Scenario, ScenarioError, SenderModel, Transport};
 use super::sender::Sender;
 use crate::engine::{EventHash, Queue, QueueError};
-use crate::request::gate::{Asked, Decided, ReleasedTry};
+use crate::request::gate::{Decided, ReleasedTry, SimulatedRequest};
 use crate::request::server::Offered;
 use crate::request::slab::{Id, Slab};
 use flashweir_admission::gapping::{Decision, Released};
@@ -63,7 +63,7 @@ struct Request {
     begun: Instant,
     /// Calls that are completed.
     calls_done: u32,
-    asked: Option<Asked>,
+    asked: Option<SimulatedRequest>,
     permit: Option<Permit>,
     /// Its answer, once there is one: whether the call was served.
     is_served: bool,
