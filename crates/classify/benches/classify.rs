@@ -1,9 +1,9 @@
-//! Cost of finding a request's service, class and keys: `cargo bench -p flashweir-gateway --bench classify`.
+//! Cost of finding a request's service, class and keys: `cargo bench -p flashweir-classify`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use flashweir_classify::Classifier;
 use flashweir_config::Config;
 use flashweir_core::Hasher64;
-use flashweir_gateway::Classifier;
 use http::{Request, request};
 use std::hint::black_box;
 use std::net::IpAddr;

@@ -2,9 +2,9 @@
 //! names.
 
 use super::rules::View;
+use core::net::IpAddr;
 use flashweir_config::FairBy;
 use flashweir_core::Hasher64;
-use std::net::IpAddr;
 
 /// One hash. A client that does not send the header or cookie counts for its network; the kinds never mix.
 pub(super) fn client_key(fair_by: &FairBy, asked: &View<'_>, hasher: &Hasher64) -> u64 {

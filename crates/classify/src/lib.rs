@@ -13,21 +13,19 @@ mod path;
 mod rules;
 mod signs;
 
-pub(crate) use measurable::of_response;
+pub use measurable::of_response;
 
 use client_key::{client_key, octets};
-use flashweir_admission::fairness::RequestSigns;
+use core::net::IpAddr;
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_config::{Class, Config, Fairness};
-use flashweir_core::{Hasher64, Instant};
-use flashweir_http::client::ClientNetwork;
+use flashweir_core::Hasher64;
 use flashweir_telemetry::Unmeasured;
 use host::{Host, HostTable};
-use http::header::{CACHE_CONTROL, COOKIE, USER_AGENT};
+use http::header::{COOKIE, USER_AGENT};
 use http::request;
 use rules::View;
 use std::cell::RefCell;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Classifies requests by the services and classes of one configuration. One for each worker.
@@ -73,20 +71,19 @@ pub struct Classified {
     pub host_key: u64,
     /// A hash of who asks for what (client address, user agent, cookie, target): recognises a person's retry.
     pub person_key: u64,
-    /// It came from a node in front that sends more than its share, which the classifier does not know.
-    pub is_beyond_sender_share: bool,
-    /// From then on its caller cannot use an answer, where it says so; the classifier does not know.
-    pub deadline: Option<Instant>,
     /// Hash of method and path, query left out: requests of one class cost about the same.
     pub url_class: u32,
     /// Reason why the response cannot measure how well the service serves, as far as the request shows
     /// (docs/algorithms/news.md).
     pub unmeasured: Option<Unmeasured>,
-    /// Attributes of its client; filled in from [`Classifier::signs`] where the connection is known.
-    pub signs: RequestSigns,
-    /// Source network of its connection, if new ones from there may be refused should its clients ignore
-    /// `Retry-After`; the classifier does not know.
-    pub source: Option<ClientNetwork>,
+}
+
+impl Classified {
+    /// The same request at another service that has the same classes, and no candidate policy.
+    #[must_use]
+    pub fn at_service(self, service: usize) -> Self {
+        Self { service, candidate: None, ..self }
+    }
 }
 
 /// The same of a policy that is only compared with the one in force.
@@ -125,7 +122,7 @@ impl Classifier {
     }
 
     /// A few short hashes, and the rules of the classes up to the one that fits: some hundred nanoseconds
-    /// (`cargo bench -p flashweir-gateway --bench classify`). No allocation but for the first unusual paths.
+    /// (`cargo bench -p flashweir-classify`). No allocation but for the first unusual paths.
     /// `None` for a host that no service has.
     #[must_use]
     pub fn classify(
@@ -163,12 +160,8 @@ impl Classifier {
             // The same host on another service is another hot-spot.
             host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
             person_key,
-            is_beyond_sender_share: false,
-            deadline: None,
             url_class: self.url_hasher.hash(&[method, head.uri.path().as_bytes()]) as u32,
             unmeasured: measurable::of_request(head),
-            signs: RequestSigns::default(),
-            source: None,
         })
     }
 
@@ -184,10 +177,5 @@ impl Classifier {
     }
 }
 
-/// Fields that no answer of our own may be cached under.
-pub(crate) const NO_STORE: (http::HeaderName, http::HeaderValue) =
-    (CACHE_CONTROL, http::HeaderValue::from_static("no-store"));
-
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -16,7 +16,8 @@ pub(super) fn of_request(head: &request::Parts) -> Option<Unmeasured> {
 }
 
 /// Reason for which a response with this status would not count.
-pub(crate) fn of_response(status: StatusCode) -> Option<Unmeasured> {
+#[must_use]
+pub fn of_response(status: StatusCode) -> Option<Unmeasured> {
     match status {
         StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => Some(Unmeasured::Empty),
         StatusCode::PARTIAL_CONTENT => Some(Unmeasured::Partial),

@@ -1,9 +1,9 @@
 //! Test whether a class's rules hold for a request: compares and looks up, allocates nothing.
 
+use core::net::IpAddr;
 use flashweir_config::{ApiKeys, ClassRules, FieldRule, KeyPlace};
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, Method};
-use std::net::IpAddr;
 
 /// Properties of a request that rules can match.
 #[derive(Clone, Copy, Debug)]

@@ -14,10 +14,10 @@
 
 use super::client_key::octets;
 use super::{Classifier, Host, path};
+use core::net::IpAddr;
 use flashweir_admission::fairness::{Conduct, RequestSigns, SIGNS, Sign};
 use http::header::{ACCEPT_LANGUAGE, COOKIE, HeaderName, REFERER, USER_AGENT};
 use http::request;
-use std::net::IpAddr;
 
 /// Fetch metadata: what the browser does with the answer (W3C Fetch Metadata Request Headers §2.1).
 const FETCH_DESTINATION: HeaderName = HeaderName::from_static("sec-fetch-dest");

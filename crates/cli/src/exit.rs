@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use flashweir_agent::AgentError;
-use flashweir_command::exit;
 use flashweir_config::ConfigError;
+use flashweir_config::command::exit;
 use flashweir_control::ControlError;
 use flashweir_egress::EgressError;
 use flashweir_gateway::GatewayError;
@@ -23,7 +23,7 @@ pub(crate) fn after_failure(error: &anyhow::Error) -> ExitCode {
 
 #[cfg(feature = "kubernetes")]
 fn is_configuration_of_kubernetes(error: &anyhow::Error) -> bool {
-    use flashweir_kubernetes::KubernetesError;
+    use flashweir_control::kubernetes::KubernetesError;
     error.downcast_ref::<KubernetesError>().is_some_and(KubernetesError::is_configuration)
 }
 

@@ -88,7 +88,7 @@ fn join_gateways(
     gateways: &KubernetesGateways,
     kubeconfig: Option<PathBuf>,
 ) -> anyhow::Result<Option<ClusterLink>> {
-    use flashweir_kubernetes::gateways::{GatewaysSettings, join_gateways};
+    use flashweir_control::kubernetes::gateways::{GatewaysSettings, join_gateways};
     let KubernetesGateways { listen, namespace, service, port, lease } = gateways.clone();
     Ok(Some(join_gateways(GatewaysSettings { listen, namespace, service, port, lease, kubeconfig })?))
 }
@@ -103,7 +103,7 @@ fn join_gateways(_: &KubernetesGateways, _: Option<PathBuf>) -> anyhow::Result<O
 impl ControllerArgs {
     /// Follows policies until a signal.
     pub(crate) fn run(self, log: &Log) -> anyhow::Result<()> {
-        use flashweir_kubernetes::KubernetesSettings;
+        use flashweir_control::kubernetes::KubernetesSettings;
         let settings = KubernetesSettings {
             interval: KubernetesSettings::interval(self.interval_s)?,
             lease: KubernetesSettings::lease(self.lease_s)?,
@@ -115,7 +115,7 @@ impl ControllerArgs {
             identity: self.identity.unwrap_or_else(unique_name),
         };
         crate::logging::start(log);
-        Ok(flashweir_kubernetes::run(settings)?)
+        Ok(flashweir_control::kubernetes::run(settings)?)
     }
 }
 
@@ -177,7 +177,7 @@ impl UpstreamArgs {
 
 #[cfg(feature = "kubernetes")]
 fn watch_service(service: &str, kubeconfig: Option<PathBuf>) -> anyhow::Result<watch::Receiver<Vec<String>>> {
-    use flashweir_kubernetes::{ServiceReference, watch_service};
+    use flashweir_control::kubernetes::{ServiceReference, watch_service};
     Ok(watch_service(ServiceReference::parse(service)?, kubeconfig)?)
 }
 

@@ -7,8 +7,8 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use anyhow::Context as _;
-use flashweir_command::exit::UsageError;
-use flashweir_command::program::Program;
+use flashweir_config::command::exit::UsageError;
+use flashweir_config::command::program::Program;
 
 /// Name, program, and the first line of the help.
 const COMMANDS: [(&str, Program, &str); 8] = [

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     let matches = parser.try_get_matches();
     let command_line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(command_line) => command_line,
-        Err(error) => return flashweir_command::exit::after_parsing(&error),
+        Err(error) => return flashweir_config::command::exit::after_parsing(&error),
     };
     let outcome = command_line.command.run();
     logging::flush();

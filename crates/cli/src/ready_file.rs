@@ -1,6 +1,6 @@
 //! `--ready-file` of the commands that listen.
 
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 use flashweir_runtime::ReadyFile;
 use std::path::PathBuf;
 

@@ -12,8 +12,11 @@
 //! let error = Config::from_toml("[upstream]\nurls = ['ftp://x']", "shop.toml").unwrap_err();
 //! assert!(error.to_string().starts_with("shop.toml:2: upstream.urls[0]: "));
 //! ```
+//!
+//! [`command`] is for the programs that read it: exit codes, numbers of options, the environment.
 
 mod checks;
+pub mod command;
 pub mod error;
 mod files_read;
 mod load;

@@ -7,10 +7,13 @@
 //! program stops, its copies stop, and nothing else changes.
 //!
 //! [`config`], [`copies`], [`reading`] and [`service_time`] are plain values; [`run`] does what they say.
+//! `kubernetes` is the same for workloads of a cluster (the feature of this name).
 
 pub mod config;
 pub mod copies;
 pub mod fetch;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 mod metrics;
 pub mod reading;
 mod run;

@@ -1,11 +1,11 @@
 //! Bodies: a request's, which may be kept so that it can be sent again, and a response's.
 
 use bytes::Bytes;
-use flashweir_client::WatchedBody;
 use flashweir_core::limits::EGRESS_REPLAY_BYTES;
 use flashweir_http::fields::prepare_trailers;
 use flashweir_http::serve::{IncomingBody, IncomingBodyError};
 use flashweir_http::upstream::UpstreamBody;
+use flashweir_tower::client::WatchedBody;
 use http::{HeaderMap, Version};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full};

@@ -1,13 +1,13 @@
 //! The configuration file of `flashweir egress`.
 
 use crate::error::EgressError;
-use flashweir_client::{BudgetSettings, EndpointSettings, GappingSettings, Keys};
 use flashweir_core::Duration;
 use flashweir_core::limits::{
     CLASSES, EGRESS_LISTENERS, EGRESS_TARGETS, GAPPING_QUEUE, SCENARIO_FILE_BYTES, UPSTREAM_ADDRESSES,
 };
 use flashweir_http::guarded::Protocol;
 use flashweir_http::upstream::{EjectionSettings, PoolSettings, UpstreamSettings, UpstreamShared};
+use flashweir_tower::client::{BudgetSettings, EndpointSettings, GappingSettings, Keys};
 use http::{HeaderName, StatusCode, Uri};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -156,7 +156,7 @@ impl TargetConfig {
             connections_max: self.connections_max,
             connect_timeout: self.connect_timeout,
             // Each request has a deadline, which ends it before.
-            response_header_timeout: flashweir_client::DEADLINE_MAX,
+            response_header_timeout: flashweir_tower::client::DEADLINE_MAX,
             response_fields_max: RESPONSE_FIELDS_MAX,
             body_idle_timeout: BODY_IDLE_TIMEOUT,
             pool_idle_timeout: POOL_IDLE_TIMEOUT,

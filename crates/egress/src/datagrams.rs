@@ -5,8 +5,8 @@
 //! node.
 
 use crate::target::RoutedTarget;
-use flashweir_client::{DATAGRAM_BYTES, Datagram};
 use flashweir_telemetry::{EgressDatagram, EgressDatagrams};
+use flashweir_tower::client::{DATAGRAM_BYTES, Datagram};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::net::UdpSocket;

@@ -1,8 +1,8 @@
 //! Errors that keep `flashweir egress` from running.
 
-use flashweir_client::KeysError;
 use flashweir_http::listen::ListenError;
 use flashweir_http::upstream::UpstreamSettingsError;
+use flashweir_tower::client::KeysError;
 
 /// Error of the egress.
 #[derive(Debug, thiserror::Error)]

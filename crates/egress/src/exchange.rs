@@ -11,13 +11,13 @@
 use crate::body::{AnswerBody, Body, RequestBody};
 use crate::refusal::RefusalResponse;
 use crate::target::{Endpoint, RoutedTarget};
-use flashweir_client::{
-    Ask, DEADLINE, Draw, GRPC_TIMEOUT, Refused, SENDER, WatchedBody, Why, deadline_text, grpc_timeout_text,
-    parse_grpc_timeout, retry_after,
-};
 use flashweir_core::Duration;
 use flashweir_http::upstream::{UpstreamError, UpstreamErrorKind};
 use flashweir_telemetry::EgressRefusal;
+use flashweir_tower::client::{
+    Ask, DEADLINE, Draw, GRPC_TIMEOUT, Refused, SENDER, WatchedBody, Why, deadline_text, grpc_timeout_text,
+    parse_grpc_timeout, retry_after,
+};
 use http::{HeaderName, HeaderValue, Method, Request, Response, request};
 use std::net::SocketAddr;
 use std::pin::pin;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   process ─► listener ─► target ─► node: limit, queue, silence ─► upstream
-//!              (address      (by listener     (flashweir-client)      │
+//!              (address      (by listener     (flashweir-tower)       │
 //!               or Host)      or Host)              ▲                 │
 //!                                                   └── Flashweir-Overload, with each answer
 //! ```
@@ -12,8 +12,8 @@
 //! budgets and limits, and what is not sent is answered by `refusal`. One thread, no lock that is waited for;
 //! the admin listener reads the same state.
 //!
-//! The decisions are in `flashweir-client` (and, pure, in `flashweir_feedback::caller`); this crate has HTTP,
-//! names, files and signals.
+//! The decisions are in `flashweir_tower::client` (and, pure, in `flashweir_feedback::caller`); this crate
+//! has HTTP, names, files and signals.
 
 mod body;
 pub mod config;

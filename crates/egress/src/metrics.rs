@@ -2,8 +2,8 @@
 
 use crate::status::Views;
 use crate::target::TargetView;
-use flashweir_client::{Condition, FeedbackOutcome};
 use flashweir_telemetry::{EgressDatagrams, EgressGroup, EgressTarget};
+use flashweir_tower::client::{Condition, FeedbackOutcome};
 use std::sync::Arc;
 
 /// The group of metrics that reads the targets at each scrape.

@@ -6,9 +6,9 @@
 use crate::body::Body;
 use crate::target::Endpoint;
 use bytes::Bytes;
-use flashweir_client::{Refused, Why};
 use flashweir_core::Duration;
 use flashweir_telemetry::EgressRefusal;
+use flashweir_tower::client::{Refused, Why};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;

@@ -6,7 +6,6 @@ use crate::exchange::{Exchange, forwarded};
 use crate::refusal::RefusalResponse;
 use crate::target::RoutedTarget;
 use bytes::Bytes;
-use flashweir_client::{DEADLINE, GRPC_TIMEOUT, parse_deadline, parse_grpc_timeout, trace_id, urgency};
 use flashweir_core::limits::CLASSES;
 use flashweir_http::client::X_FORWARDED_FOR;
 use flashweir_http::fields::{
@@ -14,6 +13,9 @@ use flashweir_http::fields::{
 };
 use flashweir_http::serve::IncomingBody;
 use flashweir_telemetry::EgressRefusal;
+use flashweir_tower::client::{
+    DEADLINE, GRPC_TIMEOUT, parse_deadline, parse_grpc_timeout, trace_id, urgency,
+};
 use http::header::{CONNECTION, FORWARDED, HOST, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
 use http_body_util::Full;

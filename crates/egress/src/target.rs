@@ -2,12 +2,12 @@
 
 use crate::body::RequestBody;
 use crate::config::TargetConfig;
-use flashweir_client::{Caller, Keys, Node, NodeSettings};
 use flashweir_core::Rng;
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use flashweir_http::upstream::{UpstreamSettingsError, UpstreamShared, Upstreams};
 use flashweir_runtime::random_u64;
 use flashweir_telemetry::EgressCounters;
+use flashweir_tower::client::{Caller, Keys, Node, NodeSettings};
 use http::Uri;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;

@@ -1,14 +1,15 @@
 //! The configuration in force as one worker uses it.
 
-use crate::classify::{Classified, Classifier};
 use crate::client::Client;
 use crate::feedback::{OVERLOAD, SENDER, Sender, SenderNames, TrailerQuota, spent_for};
 use crate::pipeline::PipelineHost;
 use crate::settings::serve_settings;
 use crate::shared::{Live, Shared};
 use crate::upload::{SilentOrigins, UploadBody};
+use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::ServiceKey;
+use flashweir_classify::{Classified, Classifier};
 use flashweir_config::Service;
 use flashweir_core::{Hasher64, Rng};
 use flashweir_http::client::ClientNetwork;
@@ -138,12 +139,13 @@ impl CurrentConfig {
     pub(crate) fn source(
         &self,
         classified: &Classified,
+        signs: &RequestSigns,
         client: &Client,
         hop: &Hop,
         sender: Sender<'_>,
     ) -> Option<ClientNetwork> {
         // Without signs no client is judged, or this one is exempt. Nodes and proxies speak for many.
-        let is_judged = classified.signs.person_key != 0
+        let is_judged = signs.person_key != 0
             && classified.ceiling_priority != CeilingPriority::Exempt
             && self.live.config.fairness.drops_impatient;
         let speaks_for_others = hop.is_peer_trusted || matches!(sender, Sender::Node(_));

@@ -5,7 +5,7 @@
 //! target, if the configuration says so. A deadline can only bring its own request's refusal forward, so any
 //! client may set one.
 
-use crate::classify::Classified;
+use flashweir_classify::Classified;
 use flashweir_config::Config;
 use flashweir_core::{Duration, Instant};
 use flashweir_feedback::caller::{

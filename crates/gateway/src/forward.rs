@@ -1,13 +1,12 @@
 //! A request's second half: to an upstream and back.
 
 use crate::body::Body;
-use crate::classify::{Classified, of_response};
 use crate::client::Client;
 use crate::current::CurrentConfig;
 use crate::feedback::TrailerQuota;
 use crate::finish::{Begun, ForwardedBody, Source};
 use crate::load_report;
-use crate::pipeline::Permit;
+use crate::pipeline::{OfferedRequest, Permit};
 use crate::refusal::count_refusal;
 use crate::replication::{ChosenTarget, Hops};
 use crate::responses::Responses;
@@ -20,6 +19,7 @@ use crate::upstream_error::{count_failure, count_sends, plain, respond, slow_upl
 use crate::websocket::WebSocketStream;
 use bytes::Bytes;
 use flashweir_admission::pipeline::FailureSource;
+use flashweir_classify::{Classified, of_response};
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
 use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
 use flashweir_http::interim::{InterimCounts, Interims};
@@ -46,6 +46,7 @@ pub(crate) struct AdmittedRequest<'a> {
     pub(crate) version: Version,
     pub(crate) prepared: Prepared,
     pub(crate) classified: &'a Classified,
+    pub(crate) offered: &'a OfferedRequest,
     /// Hash of the client: see [`subscriber`](flashweir_http::client::subscriber).
     pub(crate) subscriber: u64,
     /// Ends its stream, if it came in one.
@@ -73,6 +74,7 @@ pub(crate) async fn forward(
         version,
         prepared,
         classified,
+        offered,
         subscriber,
         stream,
         asks_origin,
@@ -95,9 +97,7 @@ pub(crate) async fn forward(
         upload.body(&mut permit, body, expectation, cut)
     };
     current.sign(&responses.pipeline, classified, &mut head.headers);
-    if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
-        head.headers.insert(name, value);
-    }
+    Hops::pass_on(head);
     let first = head.extensions.remove::<ChosenTarget>().map(|ChosenTarget(index)| index);
     let (left_behind, ()) = Request::new(()).into_parts();
     let request = Request::from_parts(std::mem::replace(head, left_behind), body);
@@ -115,7 +115,7 @@ pub(crate) async fn forward(
             drop(permit);
             return answer_slow_upload(responses, client, version, method);
         }
-        Err(error) => return answer_failure(responses, permit, &error, method, classified),
+        Err(error) => return answer_failure(responses, permit, &error, method, offered),
     };
     let quota = current.hear_upstream(&responses.pipeline, classified.service, &response);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -311,7 +311,7 @@ pub(crate) fn answer_failure(
     permit: Box<Permit>,
     error: &UpstreamError,
     method: &Method,
-    classified: &Classified,
+    offered: &OfferedRequest,
 ) -> Response<Body> {
     count_failure(&responses.shared, &responses.metrics, error);
     responses.metrics.measurement.unmeasured.increment(Unmeasured::Error);
@@ -324,7 +324,7 @@ pub(crate) fn answer_failure(
         (_, ErrorSource::Upstream | ErrorSource::Internal) => permit.failed(FailureSource::Origin),
     }
     if error.kind == UpstreamErrorKind::Full {
-        let refusal = responses.pipeline.refuse_admitted(responses.now(), classified);
+        let refusal = responses.pipeline.refuse_admitted(responses.now(), offered);
         let response = refusal.respond(method, &HeaderMap::new(), false);
         count_refusal(&responses.metrics, &response, responses.now().saturating_since(since));
         return response.map(Body::own);

@@ -7,7 +7,7 @@
 //! an operator finds out why. Building one formats a few short strings; all that can be is prebuilt.
 
 use crate::accept_field::{Form, preferred};
-use crate::classify::NO_STORE;
+use crate::no_store::NO_STORE;
 use crate::sentry::Refused;
 use bytes::Bytes;
 use flashweir_admission::retry_after::RetryAfter;

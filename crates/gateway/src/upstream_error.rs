@@ -3,7 +3,7 @@
 //! 502, 503 or 504 with one line of text and `Flashweir-Error: <kind>`: by that field a client, or the
 //! operator looking over its shoulder, distinguishes our answer from the origin's.
 
-use crate::classify::NO_STORE;
+use crate::no_store::NO_STORE;
 use crate::shared::Shared;
 use crate::upload::UploadBody;
 use bytes::Bytes;

@@ -1,10 +1,12 @@
-//! Sends requests at a rate, as far as the service lets it: `cargo run -p flashweir-client --example caller
-//! -- http://127.0.0.1:9001/`.
+//! Sends requests at a rate, as far as the service lets it: `cargo run -p flashweir-tower --features client
+//! --example caller -- http://127.0.0.1:9001/`.
 //!
 //! The client is hyper's, one connection for each request; what matters is the layer around it.
 
 use bytes::Bytes;
-use flashweir_client::{Caller, Deadline, Keys, Node, NodeSettings, OverloadError, OverloadLayer, Rank};
+use flashweir_tower::client::{
+    Caller, Deadline, Keys, Node, NodeSettings, OverloadError, OverloadLayer, Rank,
+};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;

@@ -29,11 +29,15 @@
 //! mutex guards the gate; a request locks it when it arrives and when its response has ended, and twice more
 //! if it was queued. A task plans every 20 ms and ends when no request has come for ten seconds.
 //!
+//! *Callers.* `client` is the other half, for programs that call such a service (the feature of this name).
+//!
 //! [tower]: https://docs.rs/tower
 
 mod answering;
 mod ask;
 mod body;
+#[cfg(feature = "client")]
+pub mod client;
 mod gatekeeper;
 mod layer;
 mod refused;

@@ -12,8 +12,8 @@ pub mod scenario;
 mod testbed;
 
 use clap::Parser;
-use flashweir_command::exit;
 use flashweir_config::ConfigError;
+use flashweir_config::command::exit;
 use std::process::ExitCode;
 
 /// Commands of Flashweir that no operator needs: the simulator, the papers' figures, demos, and something to

@@ -30,7 +30,7 @@ use anyhow::Context;
 use clap::Parser;
 use class::ClassArgs;
 use ending::EndingArgs;
-use flashweir_command::exit::{self, UsageError};
+use flashweir_config::command::exit::{self, UsageError};
 use flashweir_workload::Part;
 use inputs::Inputs;
 use live::Live;

@@ -10,7 +10,9 @@
 //! second `books` puts the ledgers together, and at the end concludes a [`LoadResult`].
 //!
 //! [`command`] is the program `flashweir-load`, which `flashweir load` becomes: it makes a [`LoadPlan`] of
-//! options and files, shows the run while it lasts, and hands the result over.
+//! options and files, shows the run while it lasts, and hands the result over. [`report`] draws pages with
+//! charts, of runs and of all that the laboratory measures; [`trials`] judges what the
+//! benches of `flashweir-cli` measured with this.
 
 mod alarm;
 mod books;
@@ -28,6 +30,7 @@ mod person;
 mod plan;
 mod progress;
 pub mod recovery;
+pub mod report;
 mod result;
 mod run;
 mod sender;
@@ -39,6 +42,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod transport;
+pub mod trials;
 mod waiting;
 
 pub use books::FORMAT as RESULT_FORMAT;

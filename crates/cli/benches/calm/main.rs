@@ -12,9 +12,9 @@ mod common;
 #[expect(dead_code, reason = "no process is moved to another core")]
 mod machine;
 
+use flashweir_load::trials::calm::{CASES, COLD_REQUESTS, Case, Kind, KindResult, LENGTH_S, Row, page};
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Template};
 use flashweir_testkit::{Gateway, GatewayBuilder, Origin, number_from_environment};
-use flashweir_trials::calm::{CASES, COLD_REQUESTS, Case, Kind, KindResult, LENGTH_S, Row, page};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use std::error::Error;
 use std::time::Duration;

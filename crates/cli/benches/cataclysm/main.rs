@@ -11,8 +11,8 @@ mod machine;
 mod servers;
 
 use flashweir_load::LoadResult;
+use flashweir_load::trials::cataclysm::{Crowd, Facts, Finding};
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, number_from_environment, skip};
-use flashweir_trials::cataclysm::{Crowd, Facts, Finding};
 use servers::Servers;
 use std::fs;
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
 //! A fresh origin on its own core, a fresh gateway before it, and people who come.
 
 use flashweir_core::measure::Useful;
+use flashweir_load::trials::useful::Composition;
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Progress, Sources};
 use flashweir_testbed::origin::account::{Meter, Ruler};
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Origin};
-use flashweir_trials::useful::Composition;
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -15,8 +15,8 @@ mod stage;
 mod table;
 mod tuning;
 
+use flashweir_load::trials::comparison::Scene;
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::comparison::Scene;
 use protection::Tools;
 use stage::Stage;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! A line for each visit: a run of twenty minutes should not be silent.
 
 use crate::stage::Visit;
-use flashweir_trials::comparison::Scene;
+use flashweir_load::trials::comparison::Scene;
 
 pub(crate) struct Progress {
     done: usize,

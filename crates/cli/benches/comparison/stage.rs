@@ -3,10 +3,12 @@
 use crate::machine;
 use crate::protection::{Kind, Tools};
 use bytes::Bytes;
+use flashweir_load::trials::comparison::{
+    ClassRates, ComparisonOutcome, OriginKind, PATIENCE_S, Scene, TARGET_S,
+};
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Template};
 use flashweir_testbed::origin::account::{Meter, Ruler};
 use flashweir_testkit::{Client, Origin};
-use flashweir_trials::comparison::{ClassRates, ComparisonOutcome, OriginKind, PATIENCE_S, Scene, TARGET_S};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use http::{HeaderName, HeaderValue, Method};
 use std::error::Error;

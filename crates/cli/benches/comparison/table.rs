@@ -2,7 +2,7 @@
 
 use crate::stage::{Stage, Visit};
 use crate::tuning::Contestant;
-use flashweir_trials::comparison::{
+use flashweir_load::trials::comparison::{
     Cell, Comparison, ComparisonOutcome, OriginKind, Range, Row, Scene, Setup,
 };
 use serde_json::json;

@@ -3,7 +3,7 @@
 
 use crate::protection::{Kind, haproxy, nginx};
 use crate::stage::Stage;
-use flashweir_trials::comparison::{
+use flashweir_load::trials::comparison::{
     Column, Knob, OriginKind, Scene, SearchResult, Trial, TunedSetting, best,
 };
 

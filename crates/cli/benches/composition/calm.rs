@@ -2,9 +2,9 @@
 
 use crate::common::stage::{Stage, send};
 use crate::traces;
+use flashweir_load::trials::composition::calm::{CalmRun, LOADS, rates, stretch};
+use flashweir_load::trials::useful::Composition;
 use flashweir_testkit::{StatusWatch, number_from_environment};
-use flashweir_trials::composition::calm::{CalmRun, LOADS, rates, stretch};
-use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::time::Duration;
 

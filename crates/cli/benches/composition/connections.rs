@@ -1,9 +1,11 @@
 //! New connections by the thousand, through the sentry alone and the default composition in turn.
 
 use crate::common::stage::{Stage, send};
+use flashweir_load::trials::composition::connections::{
+    COMPOSITIONS, CONNECTIONS_RPS, ConnectionsRun, PAGE_MS,
+};
+use flashweir_load::trials::useful::Composition;
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::composition::connections::{COMPOSITIONS, CONNECTIONS_RPS, ConnectionsRun, PAGE_MS};
-use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
 //! A narrow link between network namespaces; gateway and origin behind it.
 
 use crate::common::stage::{binary, compose, people};
+use flashweir_load::trials::comparison::{Knob, best};
+use flashweir_load::trials::composition::link::{CALM, CROWD, Guard, Link, LinkRun, RATE_LIMITS};
+use flashweir_load::trials::useful::Composition;
 use flashweir_load::{LoadResult, Sources};
 use flashweir_testkit::{
     GatewayBuilder, NarrowLink, Nginx, Origin, RateLimit, StatusWatch, number_from_environment,
 };
-use flashweir_trials::comparison::{Knob, best};
-use flashweir_trials::composition::link::{CALM, CROWD, Guard, Link, LinkRun, RATE_LIMITS};
-use flashweir_trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::ops::Range;
 use std::time::{Duration, Instant};

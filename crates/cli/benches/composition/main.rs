@@ -1,6 +1,7 @@
 //! The gateway's composition before other bottlenecks than a crowded origin, measured: a narrow link to the
 //! clients, calm stretches of real days, thousands of new connections a second, a crowd through a sidecar
-//! that is asked for less, surges of real days. `flashweir-trials` says what is run and how it is judged.
+//! that is asked for less, surges of real days. `flashweir_load::trials` says what is run and how it is
+//! judged.
 //!
 //! `make bench-composition` runs it. In the environment: PARTS, of `links calm connections nodes surges`;
 //! ONLY, a word that the name of a link, a trace or a surge contains; ROUNDS; SECONDS, for which a link and
@@ -18,8 +19,8 @@ mod surge;
 mod traces;
 
 use common::stage::Stage;
+use flashweir_load::trials::composition as judged;
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::composition as judged;
 
 const ROUNDS: u64 = 3;
 

@@ -1,8 +1,8 @@
 //! A crowd through a sidecar, before a gateway with one stage, two and three.
 
 use crate::common::stage::{Stage, binary, send_to};
+use flashweir_load::trials::composition::nodes::{LOAD, NodesRun, PAGE_MS, Stages};
 use flashweir_testkit::{GatewayBuilder, Process, eventually, reserve_address};
-use flashweir_trials::composition::nodes::{LOAD, NodesRun, PAGE_MS, Stages};
 use flashweir_workload::RateProfile;
 use std::net::SocketAddr;
 use std::time::Duration;

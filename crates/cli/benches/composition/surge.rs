@@ -2,8 +2,8 @@
 
 use crate::common::stage::{Stage, send};
 use crate::traces;
-use flashweir_trials::composition::surge::{Surge, SurgeRun, TIMES};
-use flashweir_trials::useful::Composition;
+use flashweir_load::trials::composition::surge::{Surge, SurgeRun, TIMES};
+use flashweir_load::trials::useful::Composition;
 use flashweir_workload::RateProfile;
 use std::time::Duration;
 

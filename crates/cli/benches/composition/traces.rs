@@ -1,7 +1,7 @@
 //! The traces' files, from a folder that the environment names.
 
+use flashweir_load::trials::composition::traces::Trace;
 use flashweir_testkit::require_program;
-use flashweir_trials::composition::traces::Trace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

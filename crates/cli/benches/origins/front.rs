@@ -3,8 +3,8 @@
 use crate::common::stage::binary;
 use crate::protection::{Kind, Standing, Tools, haproxy::Setting};
 use crate::watch::Watch;
+use flashweir_load::trials::origins::{Belief, FoundLimit, Protection};
 use flashweir_testkit::{Gateway, GatewayBuilder};
-use flashweir_trials::origins::{Belief, FoundLimit, Protection};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -6,8 +6,8 @@
 //! again, sent for a client that has left, or sent as a refusal is not useful.
 
 use flashweir_load::Progress;
+use flashweir_load::trials::origins::Share;
 use flashweir_testkit::{NarrowLink, Nginx};
-use flashweir_trials::origins::Share;
 use std::time::{Duration, Instant};
 
 const NAME: &str = "static";

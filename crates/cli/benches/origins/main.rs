@@ -37,8 +37,8 @@ mod visit;
 mod watch;
 mod wsgi;
 
+use flashweir_load::trials::origins::{Origin, Protection, Row};
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::origins::{Origin, Protection, Row};
 use place::Place;
 use protection::Tools;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use crate::application::Application;
 use crate::core_time::CoreTime;
 use flashweir_load::Progress;
+use flashweir_load::trials::origins::Share;
 use flashweir_testbed::origin::account::Ruler;
-use flashweir_trials::origins::Share;
 use std::time::Duration;
 
 pub(crate) struct CoreRuler {

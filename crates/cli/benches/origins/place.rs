@@ -4,9 +4,9 @@ use crate::application::Application;
 use crate::link::{self, BehindLink, LinkRuler};
 use crate::on_core::CoreRuler;
 use crate::{node, php, postgres, wsgi};
+use flashweir_load::trials::origins::{Origin, Share};
 use flashweir_load::{Progress, Sources};
 use flashweir_testkit::NarrowLink;
-use flashweir_trials::origins::{Origin, Share};
 use std::net::SocketAddr;
 use std::time::Duration;
 

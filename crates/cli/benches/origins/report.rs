@@ -3,7 +3,7 @@
 use crate::machine;
 use crate::pages::{self, version};
 use crate::place::about_the_link;
-use flashweir_trials::origins::Report;
+use flashweir_load::trials::origins::Report;
 
 const NAME: &str = "origins";
 

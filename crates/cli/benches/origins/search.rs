@@ -2,8 +2,8 @@
 
 use crate::protection::{Kind, haproxy::Setting};
 use crate::visit::{Crowd, Visits};
-use flashweir_trials::comparison::{Knob, SearchResult, best};
-use flashweir_trials::origins::{FoundLimit, Origin, Protection};
+use flashweir_load::trials::comparison::{Knob, SearchResult, best};
+use flashweir_load::trials::origins::{FoundLimit, Origin, Protection};
 use std::time::Duration;
 
 /// The crowd by which settings are judged.

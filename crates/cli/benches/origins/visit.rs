@@ -5,7 +5,7 @@ use crate::front::Front;
 use crate::place::Place;
 use crate::protection::{Kind, Tools};
 use flashweir_load::LoadResult;
-use flashweir_trials::origins::{CALM_LOAD, Counts, FIRST, Origin, OriginRun, Protection, Row, TARGET};
+use flashweir_load::trials::origins::{CALM_LOAD, Counts, FIRST, Origin, OriginRun, Protection, Row, TARGET};
 use flashweir_workload::RateProfile;
 use std::net::SocketAddr;
 use std::path::PathBuf;

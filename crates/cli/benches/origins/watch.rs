@@ -1,7 +1,7 @@
 //! Estimates of the gateway's sentry while a crowd comes.
 
+use flashweir_load::trials::origins::{Belief, Plan};
 use flashweir_testkit::{Gateway, StatusWatch};
-use flashweir_trials::origins::{Belief, Plan};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;

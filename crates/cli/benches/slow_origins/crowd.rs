@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use flashweir_core::limits::LOAD_SOURCES;
+use flashweir_load::trials::origins::FIRST;
+use flashweir_load::trials::slow::{CALM_S, EARLY_S, Kind, Offered, Origin, Phase, Row, Speaks};
 use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Paths, Prepared, Sources, Template};
-use flashweir_trials::origins::FIRST;
-use flashweir_trials::slow::{CALM_S, EARLY_S, Kind, Offered, Origin, Phase, Row, Speaks};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use http::Method;
 use std::error::Error;

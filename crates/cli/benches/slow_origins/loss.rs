@@ -2,8 +2,8 @@
 
 use crate::machine;
 use crate::running::Running;
+use flashweir_load::trials::slow::Loss;
 use flashweir_testkit::{Process, require_program};
-use flashweir_trials::slow::Loss;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 

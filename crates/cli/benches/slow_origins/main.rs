@@ -46,9 +46,9 @@ mod watch;
 mod wsgi;
 
 use crowd::Crowd;
+use flashweir_load::trials::origins::Protection;
+use flashweir_load::trials::slow::{CROWD_S, Origin, Phase, PhaseResult, Row, SlowRun};
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::origins::Protection;
-use flashweir_trials::slow::{CROWD_S, Origin, Phase, PhaseResult, Row, SlowRun};
 use protection::Tools;
 use running::Running;
 use std::panic::{self, AssertUnwindSafe};

@@ -5,7 +5,7 @@ use crate::core_time::CoreTime;
 use crate::machine;
 use crate::pages::{self, version};
 use crate::running::{PHP_WORKERS, PROCESSES, THREADS};
-use flashweir_trials::slow::Report;
+use flashweir_load::trials::slow::Report;
 use std::time::Duration;
 
 const NAME: &str = "slow-origins";

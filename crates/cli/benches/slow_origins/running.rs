@@ -2,8 +2,8 @@
 
 use crate::application::{Application, Directory, Server};
 use crate::wsgi::gunicorn;
+use flashweir_load::trials::slow::Origin;
 use flashweir_testkit::{Php, require_program, reserve_address};
-use flashweir_trials::slow::Origin;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;

@@ -4,9 +4,9 @@
 use crate::crowd::Crowd;
 use crate::protection::{Kind, haproxy::Setting};
 use crate::visit::Visits;
-use flashweir_trials::comparison::{Knob, SearchResult, best};
-use flashweir_trials::origins::{FoundLimit, Protection};
-use flashweir_trials::slow::{Origin, Phase, PhaseResult};
+use flashweir_load::trials::comparison::{Knob, SearchResult, best};
+use flashweir_load::trials::origins::{FoundLimit, Protection};
+use flashweir_load::trials::slow::{Origin, Phase, PhaseResult};
 
 const CALM_S: u64 = 1;
 const CROWD_S: u64 = 6;

@@ -1,7 +1,7 @@
 //! Clients of server-sent events and of WebSockets: each opens one stream and reads it until the run ends.
 
 use crate::crowd::Crowd;
-use flashweir_trials::slow::{Kind, Speaks, StreamEnd, StreamRecord};
+use flashweir_load::trials::slow::{Kind, Speaks, StreamEnd, StreamRecord};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};

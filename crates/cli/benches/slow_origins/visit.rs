@@ -7,11 +7,11 @@ use crate::on_core::CoreRuler;
 use crate::protection::{Kind as Start, Tools};
 use crate::running::Running;
 use crate::streams;
-use flashweir_load::{LoadPlan, LoadResult};
-use flashweir_trials::origins::{Protection, Share};
-use flashweir_trials::slow::{
+use flashweir_load::trials::origins::{Protection, Share};
+use flashweir_load::trials::slow::{
     EARLY_S, Early, Kind, KindResult, Loss, Phase, PhaseResult, SlowRun, Speaks, StreamRecord,
 };
+use flashweir_load::{LoadPlan, LoadResult};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;

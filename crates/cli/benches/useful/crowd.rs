@@ -1,7 +1,7 @@
 //! One run: calm, then the crowd.
 
 use crate::common::stage::{Stage, send};
-use flashweir_trials::useful::{Case, UsefulRun};
+use flashweir_load::trials::useful::{Case, UsefulRun};
 use flashweir_workload::{ProfileError, RateProfile};
 use std::time::Duration;
 

@@ -19,8 +19,8 @@ mod common;
 mod crowd;
 
 use common::stage::Stage;
+use flashweir_load::trials::useful::{Case, Composition, LOADS, PAGES_MS, text};
 use flashweir_testkit::number_from_environment;
-use flashweir_trials::useful::{Case, Composition, LOADS, PAGES_MS, text};
 use std::time::Duration;
 
 const ROUNDS: u64 = 3;

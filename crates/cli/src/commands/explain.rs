@@ -14,7 +14,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 
 /// Tell why a request was refused: the decision, the limits, which one bound and the numbers behind it.
 ///

@@ -10,7 +10,7 @@ use flashweir_wire::recorder::segment_path;
 use flashweir_wire::recording::{Head, Segment};
 use flashweir_wire::replay::{OtherPolicy, Replay, Summary};
 
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 
 /// Let the planners decide again what they decided when `flashweir run --record FILE` recorded it, and
 /// compare.

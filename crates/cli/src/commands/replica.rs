@@ -7,8 +7,8 @@ use flashweir_config::{Config, DurationText, Overrides, ReplicaFlags, SizeText};
 use flashweir_gateway::Launch;
 
 use crate::{kubernetes, logging, ready_file};
-use flashweir_command::exit::UsageError;
-use flashweir_command::numbers::within;
+use flashweir_config::command::exit::UsageError;
+use flashweir_config::command::numbers::within;
 
 /// Keep copies of an origin's documents, and report the load to redirectors.
 ///

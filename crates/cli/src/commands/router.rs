@@ -8,7 +8,7 @@ use flashweir_core::duration_text;
 use flashweir_runtime::ReadyFile;
 
 use crate::{logging, ready_file};
-use flashweir_command::environment;
+use flashweir_config::command::environment;
 
 /// Protect every server behind a router, with no help from them: refuse the new connections that are too
 /// many.

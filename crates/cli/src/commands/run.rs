@@ -6,7 +6,7 @@ use flashweir_config::{Config, Overrides};
 use flashweir_gateway::Launch;
 
 use crate::{kubernetes, logging, ready_file};
-use flashweir_command::environment;
+use flashweir_config::command::environment;
 
 /// Protect a service: a reverse proxy in front of it that is invisible until a crowd comes.
 ///

@@ -7,12 +7,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 10] = [
+const PURE: [&str; 11] = [
     "core",
     "limit",
     "admission",
     "aqm",
     "cache",
+    "classify",
     "feedback",
     "provisioning",
     "replication",
@@ -20,19 +21,8 @@ const PURE: [&str; 10] = [
     "sim",
 ];
 /// May talk to the world.
-const SHELLS: [&str; 13] = [
-    "gateway",
-    "router",
-    "control",
-    "kubernetes",
-    "agent",
-    "runtime",
-    "kernel",
-    "testbed",
-    "load",
-    "http",
-    "client",
-    "egress",
+const SHELLS: [&str; 11] = [
+    "gateway", "router", "control", "agent", "runtime", "kernel", "testbed", "load", "http", "egress",
     "tower",
 ];
 /// Crates that no pure crate may depend on, however useful.
@@ -188,15 +178,14 @@ fn http_mechanics_know_of_decisions_only_which_server_answers() {
 #[test]
 fn libraries_in_other_programs_are_small() {
     let workspace = workspace();
-    workspace.check_only("client", &["core", "admission", "feedback"]);
     workspace.check_only("limit", &[]);
     workspace.check_only("tower", &["core", "admission", "feedback"]);
 }
 
 #[test]
-fn glue_and_reports_know_no_shell() {
+fn glue_knows_no_shell() {
     let workspace = workspace();
-    for name in ["config", "telemetry", "report"] {
+    for name in ["config", "telemetry"] {
         let is_above = |need: &&str| SHELLS.contains(need) || ["cli", "lab"].contains(need);
         let wrong: Vec<_> = workspace.ours(name).into_iter().filter(is_above).collect();
         assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}");
@@ -206,9 +195,9 @@ fn glue_and_reports_know_no_shell() {
 #[test]
 fn configuration_and_metrics_need_words_and_decisions_only() {
     let workspace = workspace();
-    workspace.check_only("command", &[]);
     workspace.check_only("config", &["core", "admission"]);
     workspace.check_only("telemetry", &["core", "admission"]);
+    workspace.check_only("classify", &["core", "admission", "config", "telemetry"]);
 }
 
 /// A written mode becomes a policy in one place, so that the gateway, the router and the simulator mean the
@@ -236,9 +225,8 @@ fn shells_do_not_know_each_other_but_for_what_they_are_made_of() {
         ("router", &["kernel", "runtime"]),
         ("runtime", &["kernel"]),
         ("control", &["runtime"]),
-        ("kubernetes", &["control", "runtime"]),
         ("agent", &["runtime"]),
-        ("egress", &["client", "http", "runtime"]),
+        ("egress", &["tower", "http", "runtime"]),
         ("load", &["kernel"]),
         ("kernel", &[]),
         ("testbed", &[]),
@@ -278,15 +266,14 @@ fn no_crate_depends_on_the_command_lines() {
 }
 
 #[test]
-fn testkit_and_trials_are_for_tests_and_benches() {
+fn testkit_and_fuzz_are_for_tests() {
     let workspace = workspace();
-    for name in ["testkit", "trials", "fuzz"] {
+    for name in ["testkit", "fuzz"] {
         let wrong: Vec<_> = workspace.needs.iter().filter(|(_, needs)| needs.contains(name)).collect();
         assert!(wrong.is_empty(), "{wrong:?} need {name} outside their tests");
     }
     workspace.check_only("testkit", &["testbed"]);
     workspace.check_only("testbed", &["core"]);
-    workspace.check_only("trials", &["core", "load", "report"]);
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use flashweir_command::environment::state_directory_of;
-use flashweir_command::exit::{UsageError, after_failure, one_line};
-use flashweir_command::numbers::{positive, within};
-use flashweir_command::program::Program;
+use flashweir_config::command::environment::state_directory_of;
+use flashweir_config::command::exit::{UsageError, after_failure, one_line};
+use flashweir_config::command::numbers::{positive, within};
+use flashweir_config::command::program::Program;
 
 #[test]
 fn systemd_wins_over_xdg_and_xdg_over_home() {

@@ -4,7 +4,7 @@ use core::fmt;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::environment;
+use crate::command::environment;
 
 /// A program of Flashweir.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

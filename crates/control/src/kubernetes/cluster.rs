@@ -1,9 +1,9 @@
 //! The Kubernetes API as this crate uses it: every call with a time limit, every failure of one of four
 //! kinds.
 
-use crate::lease::{LeaseRecord, LeaseStep};
-use crate::objects::TargetReference;
-use crate::policy::{OverloadPolicy, OverloadPolicyStatus};
+use crate::kubernetes::lease::{LeaseRecord, LeaseStep};
+use crate::kubernetes::objects::TargetReference;
+use crate::kubernetes::policy::{OverloadPolicy, OverloadPolicyStatus};
 use flashweir_core::Duration;
 use flashweir_core::limits::KUBERNETES_POLICIES;
 use jiff::Timestamp;

@@ -4,17 +4,17 @@
 //! would not correct (level-triggered, as Kubernetes' own controllers). For each policy these are five small
 //! calls, besides one list of policies and one of autoscalers.
 
-use crate::back_off::BackOff;
-use crate::cluster::{ApiError, CALL_WITHIN, Cluster, Event, Scale};
-use crate::decide::{Finding, Order, Orders, with_demand};
-use crate::demand::{Demand, GatewayReading};
-use crate::desired::{DesiredReplicas, DesiredTable};
-use crate::leader::Leader;
-use crate::objects::{Port, TargetReference, autoscaler_of, ready_endpoints};
-use crate::policy::{CheckedPolicy, OverloadPolicySpec, OverloadPolicyStatus};
-use crate::pools::{PolicyKey, Pools, Unplanned};
-use crate::servers::Servers;
-use flashweir_control::fetch;
+use crate::fetch;
+use crate::kubernetes::back_off::BackOff;
+use crate::kubernetes::cluster::{ApiError, CALL_WITHIN, Cluster, Event, Scale};
+use crate::kubernetes::decide::{Finding, Order, Orders, with_demand};
+use crate::kubernetes::demand::{Demand, GatewayReading};
+use crate::kubernetes::desired::{DesiredReplicas, DesiredTable};
+use crate::kubernetes::leader::Leader;
+use crate::kubernetes::objects::{Port, TargetReference, autoscaler_of, ready_endpoints};
+use crate::kubernetes::policy::{CheckedPolicy, OverloadPolicySpec, OverloadPolicyStatus};
+use crate::kubernetes::pools::{PolicyKey, Pools, Unplanned};
+use crate::kubernetes::servers::Servers;
 use flashweir_core::limits::GATEWAYS;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationPlan, ApplicationSample};

@@ -1,6 +1,6 @@
 //! Writes to the API: replicas and conditions. No I/O.
 
-use crate::policy::Condition;
+use crate::kubernetes::policy::Condition;
 
 /// Finding about a policy: the reason of its condition `Active`.
 #[derive(Clone, Debug, PartialEq, Eq)]

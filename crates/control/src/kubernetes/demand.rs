@@ -9,7 +9,7 @@
 //! one request is the number of servers over the capacity that the sentries have learned, where
 //! [`ServiceTimes`] takes it.
 
-use flashweir_control::service_time::{ServiceTime, ServiceTimes};
+use crate::service_time::{ServiceTime, ServiceTimes};
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationSample, ClassCounts, Moments, PoolState, SentryLoad};
 use serde_json::Value;

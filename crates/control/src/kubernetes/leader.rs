@@ -1,8 +1,8 @@
 //! Keeps a Lease, or tries to get it.
 
-use crate::back_off::BackOff;
-use crate::cluster::{ApiError, Cluster};
-use crate::lease::{Election, LeaseRecord, LeaseStep};
+use crate::kubernetes::back_off::BackOff;
+use crate::kubernetes::cluster::{ApiError, Cluster};
+use crate::kubernetes::lease::{Election, LeaseRecord, LeaseStep};
 use flashweir_core::{Duration, Instant};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

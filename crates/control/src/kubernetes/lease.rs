@@ -262,8 +262,8 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: never two leaders, and terms that only grow. Method: candidates whose reads and writes are delayed at random, some of them
-        /// lost, against a server that compares and swaps.
+        /// Goal: never two leaders, and terms that only grow. Method: candidates whose reads and writes are
+        /// delayed at random, some of them lost, against a server that compares and swaps.
         #[test]
         fn there_are_never_two_leaders(
             steps in proptest::collection::vec((0_usize..3, 0_u64..900, 0_u64..400, prop::bool::weighted(0.8)), 1..200)

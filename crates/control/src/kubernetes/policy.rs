@@ -3,7 +3,7 @@
 //! [`OverloadPolicySpec`] is what an operator writes, and the schema of the custom resource definition is generated from it;
 //! [`CheckedPolicy`] cannot be wrong.
 
-use crate::objects::TargetReference;
+use crate::kubernetes::objects::TargetReference;
 use flashweir_admission::sentry::LadderStep;
 use flashweir_core::Duration;
 use flashweir_core::limits::{CLASSES, GATEWAYS, LADDER_STEPS, PROVISIONED_SERVERS};

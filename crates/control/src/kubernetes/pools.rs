@@ -1,6 +1,6 @@
 //! One planner for each pool of servers: policies that share a pool are planned together. No I/O.
 
-use crate::policy::CheckedPolicy;
+use crate::kubernetes::policy::CheckedPolicy;
 use flashweir_admission::PlannerDriver;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationPlan, ApplicationSample, Policy, ProvisioningPlanner, Sample};
@@ -112,7 +112,7 @@ fn pool_policy(interval: Duration, members: &[(&PolicyKey, &CheckedPolicy)]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PoolSpec;
+    use crate::kubernetes::policy::PoolSpec;
     use flashweir_provisioning::{ApplicationPolicy, ClassCounts, Moments, PoolState};
 
     const INTERVAL: Duration = Duration::from_secs(10);

@@ -1,11 +1,11 @@
 //! The program: election, plans, and those that ask, until a signal.
 
-use crate::cluster::{Cluster, connect};
-use crate::controller::Controller;
-use crate::desired::DesiredTable;
-use crate::external_scaler::ExternalScaler;
-use crate::leader::Leader;
-use crate::settings::{KubernetesError, KubernetesSettings};
+use crate::kubernetes::cluster::{Cluster, connect};
+use crate::kubernetes::controller::Controller;
+use crate::kubernetes::desired::DesiredTable;
+use crate::kubernetes::external_scaler::ExternalScaler;
+use crate::kubernetes::leader::Leader;
+use crate::kubernetes::settings::{KubernetesError, KubernetesSettings};
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;

@@ -4,10 +4,10 @@
 //! use: the gateway finds by itself which servers answer. An empty list is not handed over either: a gateway
 //! without servers answers no request, and the servers that it has are at worst as absent.
 
-use crate::cluster::{self, connect, endpoint_slices, of_service};
-use crate::objects::{Port, ready_endpoints};
-use crate::settings::KubernetesError;
-use crate::watched::Watched;
+use crate::kubernetes::cluster::{self, connect, endpoint_slices, of_service};
+use crate::kubernetes::objects::{Port, ready_endpoints};
+use crate::kubernetes::settings::KubernetesError;
+use crate::kubernetes::watched::Watched;
 use flashweir_core::Duration;
 use flashweir_core::limits::UPSTREAM_ADDRESSES;
 use futures::StreamExt as _;

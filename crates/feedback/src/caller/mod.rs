@@ -20,7 +20,7 @@
 //! to send, by class, before anything fails. What feedback cannot say is that the node is gone; for that, and
 //! only for that, exchanges without an answer are counted.
 //!
-//! Pure: time and randomness are arguments. Both shells use it: the library `flashweir-client` and the
+//! Pure: time and randomness are arguments. Both shells use it: the library `flashweir_tower::client` and the
 //! sidecar `flashweir egress`. Sources: ALGORITHMS §5.2; Zhou et al., "Overload Control for Scaling WeChat
 //! Microservices" (SoCC 2018), for work that has begun.
 

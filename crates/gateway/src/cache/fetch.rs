@@ -8,11 +8,10 @@ use super::lookup::Miss;
 use super::refusal_of;
 use super::worker::WorkerCache;
 use crate::body::Body;
-use crate::classify::Classified;
 use crate::current::CurrentConfig;
 use crate::forward::{answer_failure, answer_unasked_switch, answer_unfit, is_event_stream};
 use crate::load_report;
-use crate::pipeline::Permit;
+use crate::pipeline::{OfferedRequest, Permit};
 use crate::replication::Hops;
 use crate::responses::Responses;
 use crate::upload::UploadBody;
@@ -23,6 +22,7 @@ use flashweir_cache::{
     CacheStatus, Exchange, Judgement, Lifetime, Mark, NotStored, Parts, Received, Stored, judge,
     judge_validated,
 };
+use flashweir_classify::Classified;
 use flashweir_core::Instant;
 use flashweir_http::fields::prepare_response;
 use flashweir_http::upstream::{SendOptions, UpstreamBody, UpstreamError};
@@ -45,6 +45,7 @@ pub(crate) struct Job {
     pub(crate) fields: HeaderMap,
     pub(crate) miss: Miss,
     pub(crate) classified: Classified,
+    pub(crate) offered: OfferedRequest,
     /// Hash of the client.
     pub(crate) subscriber: u64,
     /// The stored response that the request asks about, or that may stand in for a failure.
@@ -78,9 +79,7 @@ impl Job {
         let sent_at = self.responses.now();
         let upstreams = &self.current.upstreams[self.classified.service];
         let mut head = self.head.clone();
-        if let Some((name, value)) = head.extensions.remove::<Hops>().map(Hops::next) {
-            head.headers.insert(name, value);
-        }
+        Hops::pass_on(&mut head);
         head.extensions.clear();
         self.current.sign(&self.responses.pipeline, &self.classified, &mut head.headers);
         let request = Request::from_parts(head, UploadBody::none());
@@ -316,14 +315,8 @@ impl Job {
             self.permit.failed(FailureSource::Origin);
             return FetchedResponse::Stored(stored, CacheStatus::IfError);
         }
-        let Self { responses, permit, head, classified, .. } = self;
-        FetchedResponse::Failed(Box::new(answer_failure(
-            &responses,
-            permit,
-            error,
-            &head.method,
-            &classified,
-        )))
+        let Self { responses, permit, head, offered, .. } = self;
+        FetchedResponse::Failed(Box::new(answer_failure(&responses, permit, error, &head.method, &offered)))
     }
 
     /// The stored response that may stand in for a failure.

@@ -10,13 +10,13 @@
 //! is one, and is fetched again when half of its grace is over, by one request that comes after those of
 //! clients (`refresh`).
 
+use super::decision::Decision;
 use super::lookup::Miss;
-use super::passage::{Passed, Traveller};
+use super::passage::Traveller;
 use crate::bad_request::answer_unfit;
 use crate::body::Body;
 use crate::client::Client;
-use crate::pipeline::{Admission, Instead, Permit};
-use crate::refusal::Refusal;
+use crate::pipeline::{Admission, Permit};
 use crate::upstream_error::plain;
 use flashweir_cache::{CacheStatus, Joined, Stored};
 use flashweir_core::Instant;
@@ -37,15 +37,6 @@ const _: () = assert!(
         > TRIED_AGAIN_AFTER_PARTS + RENEWED_IN_CROWD_AFTER_PARTS,
     "1/renewed + 1/tried again < 1: the second try comes while there is still a copy"
 );
-
-/// The pipeline's decision about a request that the cache had no answer for.
-#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
-pub(crate) enum AtPipeline {
-    Admitted(Box<Permit>),
-    Refused(Refusal),
-    /// Instead of being refused it got a copy.
-    Answered(Response<Body>),
-}
 
 impl Traveller<'_> {
     /// The copy that answers the request in a crowd, whether there is room at the origin or not. None where
@@ -70,29 +61,25 @@ impl Traveller<'_> {
         Some(self.asker().answer(&copy, CacheStatus::Grace, Some(permit)))
     }
 
-    /// Asks the pipeline, with what there is instead of a refusal.
-    pub(crate) async fn admit(&mut self, miss: &Miss) -> AtPipeline {
+    /// Asks the pipeline about a request that the cache has no answer for; a copy stands in for a refusal,
+    /// where there is one.
+    pub(crate) async fn admit(&mut self, miss: &Miss) -> Decision {
         // It may have waited for a flight.
         let now = self.responses.now();
         let copy = self.copy(miss, now);
-        let (key, full, asked) = (self.key, self.client.full, self.heard(now));
+        let (full, asked) = (self.client.full, self.heard(now));
         let pipeline = &self.responses.pipeline;
-        let instead = if copy.is_some() { Instead::Copy } else { Instead::Nothing };
-        match pipeline.admit_or(now, key, &asked, full, instead) {
-            Admission::Admitted(permit) => AtPipeline::Admitted(permit),
-            Admission::Waits(wait) => match wait.await {
-                Ok(permit) => AtPipeline::Admitted(permit),
-                Err(refusal) => AtPipeline::Refused(refusal),
-            },
-            Admission::Refused(refusal) => AtPipeline::Refused(refusal),
-            Admission::Copy(permit) => match copy {
-                Some(stored) => {
-                    self.cache.count_spared();
-                    AtPipeline::Answered(self.asker().answer(&stored, CacheStatus::Grace, Some(permit)))
-                }
-                None => unreachable!("a place for a copy is given where there is one"),
-            },
-            Admission::Deferred(_) => unreachable!("no flight was said to answer it"),
+        let Some(stored) = copy else {
+            return pipeline.admit(now, asked, full).decided().await.into();
+        };
+        match pipeline.admit_or_copy(now, asked, full) {
+            Admission::Admitted(permit) => Decision::Admit(permit),
+            Admission::Waits(wait) => wait.await.into(),
+            Admission::Refused(refusal) => Decision::Refuse(refusal),
+            Admission::Substitute(permit) => {
+                self.cache.count_spared();
+                Decision::Answer(self.asker().answer(&stored, CacheStatus::Grace, Some(permit)))
+            }
         }
     }
 
@@ -128,7 +115,7 @@ impl Traveller<'_> {
     }
 
     /// Sends the request, and keeps a copy of its response.
-    pub(crate) async fn fetch_copy(mut self, permit: Box<Permit>, miss: &Miss) -> Response<Body> {
+    pub(crate) async fn fetch_copy(&mut self, permit: Box<Permit>, miss: &Miss) -> Response<Body> {
         let job = match self.job(permit, miss, None, None) {
             Ok(job) => job,
             Err((permit, error)) => {
@@ -137,9 +124,9 @@ impl Traveller<'_> {
             }
         };
         match self.deliver(job.run().await) {
-            Passed::Answer(response) => response,
+            Decision::Answer(response) => response,
             // Only an answer to a question about a stored response sends a request on its way again.
-            Passed::Refused(_) | Passed::Alone | Passed::Admitted(_) => {
+            Decision::Refuse(_) | Decision::Admit(_) => {
                 let text = "The service's answer cannot be passed on.\n";
                 plain(StatusCode::BAD_GATEWAY, "malformed", text, &self.head.method).map(Body::own)
             }

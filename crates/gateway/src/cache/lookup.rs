@@ -1,9 +1,9 @@
 //! A request's first question: may the cache answer it, and does this worker's store have the answer?
 
 use super::worker::WorkerCache;
-use crate::classify::Classified;
 use crate::current::CurrentConfig;
 use flashweir_cache::{FlightGroup, Key, Mark, RequestPart, State, Stored, unknown_fields};
+use flashweir_classify::Classified;
 use flashweir_core::{Duration, Hasher64, Instant};
 use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO};
 use http::header::{CONTENT_LOCATION, FORWARDED, HOST, LOCATION};

@@ -24,6 +24,7 @@
 mod answer;
 mod collect;
 mod copy_body;
+mod decision;
 mod fetch;
 mod flight;
 mod grace;
@@ -40,10 +41,10 @@ mod status;
 mod worker;
 
 pub(crate) use copy_body::CopyBody;
-pub(crate) use grace::AtPipeline;
-pub(crate) use lookup::{Invalidation, Lookup, Miss, look_up};
+pub(crate) use decision::Decision;
+pub(crate) use lookup::{Invalidation, Lookup, look_up};
 pub(crate) use opening::CacheOpening;
-pub(crate) use passage::{Passed, Traveller, through_flights};
+pub(crate) use passage::{Traveller, through_flights};
 pub(crate) use purge::{invalidate, invalidate_document, purge};
 pub(crate) use purge_query::PurgeQuery;
 pub(crate) use refresh::REFRESH_EVERY;

@@ -3,31 +3,33 @@
 
 use super::answer::Asker;
 use super::collect::Begun;
+use super::decision::Decision;
 use super::fetch::{FetchedResponse, Job};
 use super::flight::{Flight, Interest, Landed};
 use super::leader::Leader;
 use super::lookup::Miss;
 use super::worker::WorkerCache;
 use crate::bad_request::answer_unfit;
-use crate::body::Body;
-use crate::classify::{Classified, NO_STORE};
 use crate::client::Client;
 use crate::current::CurrentConfig;
 use crate::feedback::Sender;
 use crate::finish::Source;
 use crate::forward::{Onward, pass_on};
-use crate::pipeline::{Admission, CopyPermit, Decided, Instead, Permit};
+use crate::no_store::NO_STORE;
+use crate::pipeline::{Admission, CopyPermit, Decided, OfferedRequest, Permit};
 use crate::refusal::Refusal;
 use crate::responses::Responses;
 use bytes::Bytes;
-use flashweir_admission::pipeline::ServiceKey;
+use flashweir_admission::pipeline::AdmissionRequest;
 use flashweir_cache::{CacheStatus, Joined, Lead, Mark, State, Stored};
+use flashweir_classify::Classified;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::fields::{FieldsError, Hop, prepare_request};
 use flashweir_http::serve::StreamCut;
 use flashweir_telemetry::{Bound, StatusClass, WorkerMetrics};
 use http::header::{CONTENT_LENGTH, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderName, HeaderValue, Response, StatusCode, Version, request};
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -54,39 +56,20 @@ pub(crate) struct Traveller<'a> {
     /// The head has been made fit to be sent already.
     pub(crate) is_prepared: bool,
     pub(crate) classified: &'a Classified,
+    pub(crate) offered: &'a OfferedRequest,
     /// The node in front that sent it, until the pipeline has heard of that.
     pub(crate) sender: Sender<'a>,
     /// The pipeline's decision on the sender's share.
     pub(crate) is_beyond_sender_share: bool,
-    pub(crate) key: ServiceKey,
     pub(crate) subscriber: u64,
     pub(crate) received: Instant,
     pub(crate) version: Version,
     pub(crate) stream: Option<StreamCut>,
 }
 
-/// Outcome for a request that went through flights.
-#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
-pub(crate) enum Passed {
-    /// It is answered, and counted.
-    Answer(Response<Body>),
-    /// The pipeline refused it.
-    Refused(Refusal),
-    /// It goes to the origin by itself.
-    Alone,
-    /// The same, and it has been admitted: asking the pipeline again would count it twice.
-    Admitted(Box<Permit>),
-}
-
-/// The pipeline's decision about a leader.
-enum Led {
-    Admitted(Box<Permit>),
-    Refused(Refusal),
-    Copy(CopyPermit),
-}
-
-/// Takes part in flights until there is an answer, or none to be had this way.
-pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) -> Passed {
+/// Takes part in flights until there is an answer, or none to be had this way: the request goes to the origin
+/// by itself, and the pipeline has not been asked about it.
+pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) -> Option<Decision> {
     for _ in 0..FLIGHTS_TRIED {
         let cache = traveller.cache;
         let now = traveller.responses.now();
@@ -101,8 +84,8 @@ pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) 
             Joined::Stored(stored) => return traveller.adopt(miss, &stored, now),
             Joined::Waits(_) if !miss.part.may_wait() || miss.part.only_if_cached => break,
             Joined::Waits(flight) => {
-                if let Some(passed) = traveller.wait(miss, flight).await {
-                    return passed;
+                if let ControlFlow::Break(decision) = traveller.wait(miss, flight).await {
+                    return decision;
                 }
             }
             Joined::Leads(lead, flight, stale) => return traveller.lead(miss, lead, flight, stale).await,
@@ -114,23 +97,23 @@ pub(crate) async fn through_flights(traveller: &mut Traveller<'_>, miss: &Miss) 
         }
     }
     if miss.part.only_if_cached {
-        return Passed::Answer(traveller.asker().whole(not_cached(), None));
+        return Some(Decision::Answer(traveller.asker().whole(not_cached(), None)));
     }
-    Passed::Alone
+    None
 }
 
 impl Traveller<'_> {
     /// The request as the pipeline is asked about it. It counts towards its sender's share from then on,
     /// once: what the cache answers costs the origin nothing.
-    pub(crate) fn heard(&mut self, now: Instant) -> Classified {
+    pub(crate) fn heard(&mut self, now: Instant) -> OfferedRequest {
         let sender = std::mem::replace(&mut self.sender, Sender::NotAsked);
-        let mut classified = *self.classified;
+        let mut asked = *self.offered;
         if !matches!(sender, Sender::NotAsked) {
-            self.is_beyond_sender_share =
-                self.responses.pipeline.hear(now, self.key, classified.class, sender);
+            let AdmissionRequest { service, class, .. } = asked.request;
+            self.is_beyond_sender_share = self.responses.pipeline.hear(now, service, class, sender);
         }
-        classified.is_beyond_sender_share = self.is_beyond_sender_share;
-        classified
+        asked.request.is_beyond_sender_share = self.is_beyond_sender_share;
+        asked
     }
 
     /// The properties that an answer depends on.
@@ -151,19 +134,12 @@ impl Traveller<'_> {
     /// Asks the pipeline about a request that nothing but the origin can answer.
     pub(crate) async fn admit_alone(&mut self, now: Instant) -> Result<Box<Permit>, Refusal> {
         let asked = self.heard(now);
-        match self.responses.pipeline.admit(now, self.key, &asked, self.client.full) {
-            Admission::Admitted(permit) => Ok(permit),
-            Admission::Waits(wait) => wait.await,
-            Admission::Refused(refusal) => Err(refusal),
-            Admission::Copy(_) | Admission::Deferred(_) => {
-                unreachable!("nothing was said to answer in place of the origin")
-            }
-        }
+        self.responses.pipeline.admit(now, asked, self.client.full).decided().await
     }
 
     /// Takes a place in the gateway for an answer from the store.
     pub(crate) fn admit_copy(&self, now: Instant) -> Option<CopyPermit> {
-        self.responses.pipeline.admit_copy(now, self.key, self.classified, self.client.full)
+        self.responses.pipeline.admit_copy(now, self.offered, self.client.full)
     }
 
     pub(super) fn join(&self, miss: &Miss, now: Instant, may_lead: bool) -> Joined<Flight> {
@@ -173,7 +149,7 @@ impl Traveller<'_> {
     }
 
     /// Another worker's response is this one's, too.
-    fn adopt(&mut self, miss: &Miss, stored: &Arc<Stored>, now: Instant) -> Passed {
+    fn adopt(&mut self, miss: &Miss, stored: &Arc<Stored>, now: Instant) -> Option<Decision> {
         self.cache.insert(miss.hash, stored.clone());
         let how = match stored.state(now) {
             State::Fresh => CacheStatus::Hit,
@@ -182,20 +158,18 @@ impl Traveller<'_> {
         self.answer_copy(stored, how, now)
     }
 
-    fn answer_copy(&mut self, stored: &Stored, how: CacheStatus, now: Instant) -> Passed {
-        match self.admit_copy(now) {
-            Some(permit) => Passed::Answer(self.asker().answer(stored, how, Some(permit))),
-            // The door is closed: the pipeline says so.
-            None => Passed::Alone,
-        }
+    /// None where the door is closed: the pipeline says so.
+    fn answer_copy(&mut self, stored: &Stored, how: CacheStatus, now: Instant) -> Option<Decision> {
+        let permit = self.admit_copy(now)?;
+        Some(Decision::Answer(self.asker().answer(stored, how, Some(permit))))
     }
 
-    /// Waits for a flight; none where the request is to look again.
-    async fn wait(&mut self, miss: &Miss, flight: Arc<Flight>) -> Option<Passed> {
+    /// Waits for a flight; continues where the request is to look again.
+    async fn wait(&mut self, miss: &Miss, flight: Arc<Flight>) -> ControlFlow<Option<Decision>> {
         let responses = self.responses;
         let Some(_place) = responses.shared.cache.wait() else {
             responses.metrics.bound_hits.increment(Bound::CacheWaiters);
-            return Some(Passed::Alone);
+            return ControlFlow::Break(None);
         };
         let landed = {
             let waiting = Waiting::begin(&responses.metrics);
@@ -210,23 +184,23 @@ impl Traveller<'_> {
                 if !stored.is_invalid() {
                     self.cache.insert(miss.hash, stored.clone());
                 }
-                Some(self.answer_copy(&stored, CacheStatus::Collapsed, now))
+                ControlFlow::Break(self.answer_copy(&stored, CacheStatus::Collapsed, now))
             }
             // A variant for others, or a flight that was not sent: look again.
-            Ok(Landed::Stored(_) | Landed::NotSent) => None,
+            Ok(Landed::Stored(_) | Landed::NotSent) => ControlFlow::Continue(()),
             Ok(Landed::Alone(mark)) => {
                 mark.into_iter().for_each(|mark| self.cache.put_mark(now, miss.mark_key(), mark));
                 let looks_again = mark == Some(Mark::AloneWithCookie) && !miss.part.has_cookie;
-                (!looks_again).then_some(Passed::Alone)
+                if looks_again { ControlFlow::Continue(()) } else { ControlFlow::Break(None) }
             }
             Ok(Landed::Failed) => {
                 let stored = self.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
-                Some(match stored.filter(|stored| stored.may_serve_error(now)) {
-                    Some(stored) => self.answer_copy(&stored, CacheStatus::IfError, now),
-                    None => Passed::Alone,
-                })
+                let stored = stored.filter(|stored| stored.may_serve_error(now));
+                ControlFlow::Break(
+                    stored.and_then(|stored| self.answer_copy(&stored, CacheStatus::IfError, now)),
+                )
             }
-            Err(_) => Some(Passed::Alone),
+            Err(_) => ControlFlow::Break(None),
         }
     }
 
@@ -237,7 +211,7 @@ impl Traveller<'_> {
         lead: Lead,
         flight: Arc<Flight>,
         stale: Option<Arc<Stored>>,
-    ) -> Passed {
+    ) -> Option<Decision> {
         let responses = self.responses;
         // What it may not renew it says nothing about: neither whether that is still right, nor that it is
         // not.
@@ -251,47 +225,40 @@ impl Traveller<'_> {
                 (false, true) => Some((stale.clone(), CacheStatus::Grace)),
                 (false, false) => None,
             });
-        let permit = match self.admit_lead(&flight, stand_in.is_some()).await {
-            Led::Admitted(permit) => permit,
-            Led::Refused(refusal) => return Passed::Refused(refusal),
-            Led::Copy(permit) => {
-                return match stand_in {
-                    Some((stored, how)) => {
-                        self.cache.count_spared();
-                        Passed::Answer(self.asker().answer(&stored, how, Some(permit)))
-                    }
-                    None => Passed::Alone,
-                };
-            }
+        let permit = match self.admit_lead(&flight, stand_in).await {
+            Decision::Admit(permit) => permit,
+            decision => return Some(decision),
         };
         self.fly(miss, permit, (leader, flight, interest), stale).await
     }
 
     /// Asks the pipeline for a fetch, more than once where others wait for it.
-    async fn admit_lead(&mut self, flight: &Flight, has_copy: bool) -> Led {
+    async fn admit_lead(
+        &mut self,
+        flight: &Flight,
+        stand_in: Option<(Arc<Stored>, CacheStatus)>,
+    ) -> Decision {
         let responses = self.responses;
-        let (key, full) = (self.key, self.client.full);
+        let full = self.client.full;
         let now = responses.now();
-        // Its own deadline must not end a fetch for all.
-        let asked = Classified { deadline: None, ..self.heard(now) };
-        if has_copy {
-            return match responses.pipeline.admit_or(now, key, &asked, full, Instead::Copy) {
-                Admission::Copy(permit) => Led::Copy(permit),
-                Admission::Admitted(permit) => Led::Admitted(permit),
-                Admission::Refused(refusal) => Led::Refused(refusal),
-                Admission::Waits(wait) => match wait.await {
-                    Ok(permit) => Led::Admitted(permit),
-                    Err(refusal) => Led::Refused(refusal),
-                },
-                Admission::Deferred(_) => unreachable!("no flight was said to answer it"),
+        let asked = self.heard(now).without_deadline();
+        if let Some((stored, how)) = stand_in {
+            return match responses.pipeline.admit_or_copy(now, asked, full) {
+                Admission::Admitted(permit) => Decision::Admit(permit),
+                Admission::Waits(wait) => wait.await.into(),
+                Admission::Refused(refusal) => Decision::Refuse(refusal),
+                Admission::Substitute(permit) => {
+                    self.cache.count_spared();
+                    Decision::Answer(self.asker().answer(&stored, how, Some(permit)))
+                }
             };
         }
-        let mut asked = responses.pipeline.admit_or(now, key, &asked, full, Instead::Flight);
+        let mut asked = responses.pipeline.admit_or_defer(now, asked, full);
         let mut retries = 0;
         loop {
             let deferred = match asked.decided().await {
-                Decided::Admitted(permit) => return Led::Admitted(permit),
-                Decided::Refused(refusal) => return Led::Refused(refusal),
+                Decided::Admitted(permit) => return Decision::Admit(permit),
+                Decided::Refused(refusal) => return Decision::Refuse(refusal),
                 Decided::Deferred(deferred) => deferred,
             };
             if retries < RETRIES_MAX && flight.is_shared() && !responses.shared.is_draining() {
@@ -301,10 +268,7 @@ impl Traveller<'_> {
                 asked = deferred.ask_again(responses.now(), full);
                 continue;
             }
-            return match deferred.alone(responses.now(), full).await {
-                Ok(permit) => Led::Admitted(permit),
-                Err(refusal) => Led::Refused(refusal),
-            };
+            return deferred.alone(responses.now(), full).await.into();
         }
     }
 
@@ -316,13 +280,14 @@ impl Traveller<'_> {
         permit: Box<Permit>,
         (leader, flight, interest): (Leader, Arc<Flight>, Interest),
         stale: Option<Arc<Stored>>,
-    ) -> Passed {
+    ) -> Option<Decision> {
         flight.begin();
         let job = match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                return Passed::Answer(answer_unfit(&self.responses.metrics, error, &self.head.method));
+                let response = answer_unfit(&self.responses.metrics, error, &self.head.method);
+                return Some(Decision::Answer(response));
             }
         };
         let (reply, answer) = oneshot::channel();
@@ -336,9 +301,9 @@ impl Traveller<'_> {
         let fetched = answer.await;
         drop(interest);
         match fetched {
-            Ok(fetched) => self.deliver(fetched),
+            Ok(fetched) => Some(self.deliver(fetched)),
             // Only a panic in it ends the task without an answer, as long as a request waits.
-            Err(_) => Passed::Alone,
+            Err(_) => None,
         }
     }
 
@@ -369,6 +334,7 @@ impl Traveller<'_> {
             fields: self.head.headers.clone(),
             miss: miss.clone(),
             classified: *self.classified,
+            offered: *self.offered,
             subscriber: self.subscriber,
             stale,
             is_conditional,
@@ -378,13 +344,13 @@ impl Traveller<'_> {
     }
 
     /// Turns the fetched response into the answer of this request.
-    pub(crate) fn deliver(&mut self, fetched: FetchedResponse) -> Passed {
+    pub(crate) fn deliver(&mut self, fetched: FetchedResponse) -> Decision {
         let response = match fetched {
             FetchedResponse::Stored(stored, how) => {
-                return Passed::Answer(self.asker().answer(&stored, how, None));
+                return Decision::Answer(self.asker().answer(&stored, how, None));
             }
-            FetchedResponse::Whole(response) => return Passed::Answer(self.asker().whole(response, None)),
-            FetchedResponse::GoAlone(permit) => return Passed::Admitted(permit),
+            FetchedResponse::Whole(response) => return Decision::Answer(self.asker().whole(response, None)),
+            FetchedResponse::GoAlone(permit) => return Decision::Admit(permit),
             FetchedResponse::Failed(response) => *response,
             FetchedResponse::Alone(permit, head, begun) => {
                 let Begun { first, rest } = begun;
@@ -401,7 +367,7 @@ impl Traveller<'_> {
             }
         };
         self.responses.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
-        Passed::Answer(response)
+        Decision::Answer(response)
     }
 }
 

@@ -5,7 +5,6 @@ use super::flight::{Flight, Interest};
 use super::leader::Leader;
 use super::lookup::Miss;
 use super::passage::Traveller;
-use crate::classify::Classified;
 use crate::client::Client;
 use crate::feedback::Sender;
 use crate::pipeline::Decided;
@@ -39,8 +38,9 @@ impl Traveller<'_> {
         let (responses, cache) = (self.responses.clone(), self.cache.clone());
         let (current, client) = (self.current.clone(), client.clone());
         // No caller waits for it, and no node in front is charged with it.
-        let (head, classified) = (self.head.clone(), Classified { deadline: None, ..*self.classified });
-        let (hop, is_prepared, key) = (self.hop, self.is_prepared, self.key);
+        let (head, classified) = (self.head.clone(), *self.classified);
+        let offered = self.offered.without_deadline();
+        let (hop, is_prepared) = (self.hop, self.is_prepared);
         let (subscriber, received, version) = (self.subscriber, self.received, self.version);
         spawn_local(async move {
             let traveller = Traveller {
@@ -52,9 +52,9 @@ impl Traveller<'_> {
                 head: &head,
                 is_prepared,
                 classified: &classified,
+                offered: &offered,
                 sender: Sender::NotAsked,
                 is_beyond_sender_share: false,
-                key,
                 subscriber,
                 received,
                 version,
@@ -75,7 +75,7 @@ impl Traveller<'_> {
         let leader = Leader::new(shared.clone(), lead, flight.clone());
         let _interest = Interest::new(flight);
         metrics.cache.refreshes.increment();
-        let asked = pipeline.admit_refresh(now, self.key, self.classified);
+        let asked = pipeline.admit_refresh(now, *self.offered);
         let Decided::Admitted(permit) = asked.decided().await else { return };
         match self.job(permit, miss, stale, Some(leader)) {
             Ok(job) => {

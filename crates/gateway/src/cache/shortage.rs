@@ -5,20 +5,22 @@
 //! refused, does not come in calm. If another one for the same document waits too, one answer is enough for
 //! both:
 //!
-//! * One that waits keeps its turn and takes part in the document's flight. The first to be admitted fetches for all. Another one whose
-//!   turn comes meanwhile leaves it to the next in the queue, and when the flight lands all leave the queue.
-//! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal has been charged like any
-//!   other.
+//! * One that waits keeps its turn and takes part in the document's flight. The first to be admitted fetches
+//!   for all. Another one whose turn comes meanwhile leaves it to the next in the queue, and when the flight
+//!   lands all leave the queue.
+//! * One that would be refused waits for that flight, if there is one, for [`PUT_OFF_AT_MOST`]; its refusal
+//!   has been charged like any other.
 //!
 //! Nothing is stored as long as the cache is closed. A response that is not for all is its leader's alone:
 //! the others keep their turn or are refused, and for ten seconds requests for that document take no part in
 //! this (`Mark`).
 
+use super::decision::Decision;
 use super::flight::{Flight, Interest, Landed};
 use super::leader::Candidate;
 use super::lookup::{Miss, could_share};
-use super::passage::{FLIGHTS_TRIED, Passed, Traveller, Waiting};
-use crate::pipeline::{Admission, Decided, Deferred, Instead, Wait};
+use super::passage::{FLIGHTS_TRIED, Traveller, Waiting};
+use crate::pipeline::{Admission, Decided, Deferred, Wait};
 use crate::shared::Shared;
 use flashweir_cache::{CacheStatus, Joined, Lead, Mark, Stored};
 use flashweir_core::{Duration, Instant, Reason};
@@ -74,15 +76,12 @@ impl Pending {
     }
 
     /// There is nothing to share.
-    async fn alone(self, now: Instant, full: Option<Reason>) -> Passed {
-        let decided = match self {
+    async fn alone(self, now: Instant, full: Option<Reason>) -> Decision {
+        match self {
             Self::Queued(wait) => wait.await,
             Self::Deferred(deferred) => deferred.alone(now, full).await,
-        };
-        match decided {
-            Ok(permit) => Passed::Admitted(permit),
-            Err(refusal) => Passed::Refused(refusal),
         }
+        .into()
     }
 }
 
@@ -94,32 +93,32 @@ impl Traveller<'_> {
     }
 
     /// Asks the pipeline; where there is no room at once, asks for an answer that others wait for, too.
-    pub(crate) async fn admit_or_share(&mut self) -> Passed {
+    /// None where the fetch of such an answer came to no end.
+    pub(crate) async fn admit_or_share(&mut self) -> Option<Decision> {
         let now = self.received;
-        let (key, full, asked) = (self.key, self.client.full, self.heard(now));
-        let pending = match self.responses.pipeline.admit_or(now, key, &asked, full, Instead::Flight) {
-            Admission::Admitted(permit) => return Passed::Admitted(permit),
-            Admission::Refused(refusal) => return Passed::Refused(refusal),
-            Admission::Copy(_) => unreachable!("a place for a copy is given where there is one"),
+        let asked = self.heard(now);
+        let pending = match self.responses.pipeline.admit_or_defer(now, asked, self.client.full) {
+            Admission::Admitted(permit) => return Some(Decision::Admit(permit)),
+            Admission::Refused(refusal) => return Some(Decision::Refuse(refusal)),
             Admission::Waits(wait) => Pending::Queued(wait),
-            Admission::Deferred(deferred) => Pending::Deferred(deferred),
+            Admission::Substitute(deferred) => Pending::Deferred(deferred),
         };
         // Boxed, or each request would carry the room for a flight.
         Box::pin(self.share(pending)).await
     }
 
-    async fn share(&mut self, mut pending: Pending) -> Passed {
+    async fn share(&mut self, mut pending: Pending) -> Option<Decision> {
         let responses = self.responses;
         let now = responses.now();
         let miss = could_share(self.cache, self.current, self.classified, &self.hop, self.head, false);
-        let Some(miss) = miss else { return pending.alone(now, self.client.full).await };
+        let Some(miss) = miss else { return Some(pending.alone(now, self.client.full).await) };
         let Some(_place) = responses.shared.cache.wait() else {
             responses.metrics.bound_hits.increment(Bound::CacheWaiters);
-            return pending.alone(now, self.client.full).await;
+            return Some(pending.alone(now, self.client.full).await);
         };
         // Of no use to a caller whose time is over, either.
         let put_off_until =
-            self.classified.deadline.unwrap_or(now + PUT_OFF_AT_MOST).min(now + PUT_OFF_AT_MOST);
+            self.offered.request.deadline.unwrap_or(now + PUT_OFF_AT_MOST).min(now + PUT_OFF_AT_MOST);
         let put_off_until = responses.shared.clock.timer_at(put_off_until);
         for _ in 0..FLIGHTS_TRIED {
             let now = responses.now();
@@ -132,7 +131,7 @@ impl Traveller<'_> {
                 && !(mark == Some(Mark::AloneWithCookie) && miss.part.has_cookie);
             let (flight, lead) = match self.join(&miss, now, may_lead) {
                 Joined::Stored(stored) => {
-                    return self.answer_pending(pending, &stored, CacheStatus::Hit).await;
+                    return Some(self.answer_pending(pending, &stored, CacheStatus::Hit).await);
                 }
                 Joined::Absent(_) => break,
                 Joined::Full => {
@@ -150,7 +149,7 @@ impl Traveller<'_> {
             drop(waiting);
             match landed {
                 Ok(Landed::Stored(stored)) if self.is_answered_by(&miss, &stored) => {
-                    return self.answer_pending(pending, &stored, CacheStatus::Collapsed).await;
+                    return Some(self.answer_pending(pending, &stored, CacheStatus::Collapsed).await);
                 }
                 // A variant for others, or a flight that was not sent: look again.
                 Ok(Landed::Stored(_) | Landed::NotSent) => {}
@@ -166,16 +165,16 @@ impl Traveller<'_> {
                             self.fly(&miss, permit, (leader, flight, interest), None).await
                         }
                         // It may fetch for itself alone, or another one fetches already: it has its own turn.
-                        None => Passed::Admitted(permit),
+                        None => Some(Decision::Admit(permit)),
                     };
                 }
-                Err(Decided::Refused(refusal)) => return Passed::Refused(refusal),
+                Err(Decided::Refused(refusal)) => return Some(Decision::Refuse(refusal)),
                 // Its turn will not come, but an answer may.
                 Err(Decided::Deferred(deferred)) => pending = Pending::Deferred(deferred),
             }
             drop(candidate);
         }
-        pending.alone(responses.now(), self.client.full).await
+        Some(pending.alone(responses.now(), self.client.full).await)
     }
 
     fn is_answered_by(&self, miss: &Miss, stored: &Stored) -> bool {
@@ -188,7 +187,7 @@ impl Traveller<'_> {
         mut pending: Pending,
         stored: &Arc<Stored>,
         how: CacheStatus,
-    ) -> Passed {
+    ) -> Decision {
         let now = self.responses.now();
         let permit = match &mut pending {
             Pending::Queued(wait) => wait.answer(now),
@@ -204,6 +203,6 @@ impl Traveller<'_> {
             },
             (None, pending) => return pending.alone(now, self.client.full).await,
         };
-        Passed::Answer(self.asker().answer(stored, how, Some(permit)))
+        Decision::Answer(self.asker().answer(stored, how, Some(permit)))
     }
 }

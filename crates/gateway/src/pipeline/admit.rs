@@ -1,150 +1,169 @@
 //! One request's way through the pipeline: let in, made to wait, or refused. Decided before any byte of the
 //! body is read.
 
-use super::admission_request::admission_request;
 use super::copies::CopyPermit;
-use super::deferred::{Deferred, Instead, Why};
+use super::deferred::{Deferred, Instead, Substitute, Why};
 use super::host::PipelineHost;
+use super::offered_request::OfferedRequest;
 use super::permit::{Permit, Times};
 use super::wait::{Decided, Wait};
 use super::waiting::{Waiting, may_defer};
 use super::worker_pipeline::WorkerPipeline;
-use crate::classify::Classified;
 use crate::refusal::Refusal;
-use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::{AdmissionRequest, Arrival, Asking, ServiceKey};
 use flashweir_admission::retry_after::AT_A_BOUND;
 use flashweir_core::{Instant, Reason, Shed};
 use flashweir_telemetry::Bound;
+use std::convert::Infallible;
 use std::rc::Rc;
 
-/// The answer to a request.
+/// The pipeline's answer to a request; `S` is what a request gets that something else may answer.
 #[derive(Debug)]
-pub(crate) enum Admission {
+pub(crate) enum Admission<S = Infallible> {
     /// Let in; the permit carries the accounting to the end.
     Admitted(Box<Permit>),
     /// Not now, but perhaps soon.
     Waits(Wait),
     /// Refused, with the answer for the client.
     Refused(Refusal),
-    /// It would have been refused or have to wait; the stored response that its caller has answers it.
-    Copy(CopyPermit),
-    /// It would have been refused; its caller may yet have another answer for it.
-    Deferred(Box<Deferred>),
+    /// It would have been refused, or have to wait.
+    Substitute(S),
+}
+
+impl<S> Admission<S> {
+    fn map<T>(self, substitute: impl FnOnce(S) -> T) -> Admission<T> {
+        match self {
+            Self::Admitted(permit) => Admission::Admitted(permit),
+            Self::Waits(wait) => Admission::Waits(wait),
+            Self::Refused(refusal) => Admission::Refused(refusal),
+            Self::Substitute(other) => Admission::Substitute(substitute(other)),
+        }
+    }
 }
 
 impl Admission {
-    /// The same once it no longer waits. For requests that something else may answer ([`Instead::Flight`]).
+    /// The same once it no longer waits.
+    pub(crate) async fn decided(self) -> Result<Box<Permit>, Refusal> {
+        match self {
+            Self::Admitted(permit) => Ok(permit),
+            Self::Refused(refusal) => Err(refusal),
+            Self::Waits(wait) => wait.await,
+        }
+    }
+}
+
+impl Admission<Box<Deferred>> {
+    /// The same once it no longer waits.
     pub(crate) async fn decided(self) -> Decided {
         match self {
             Self::Admitted(permit) => Decided::Admitted(permit),
             Self::Refused(refusal) => Decided::Refused(refusal),
-            Self::Deferred(deferred) => Decided::Deferred(deferred),
+            Self::Substitute(deferred) => Decided::Deferred(deferred),
             Self::Waits(mut wait) => wait.turn(|| false).await,
-            Self::Copy(_) => unreachable!("a place for a copy is given where there is one"),
         }
     }
 }
 
 impl PipelineHost {
-    /// Decides one well-formed request for the service of this key; `full` says that its connection is one
-    /// too many and only gets refusals.
+    /// Decides one well-formed request; `full` says that its connection is one too many and only gets
+    /// refusals.
     pub(crate) fn admit(
         self: &Rc<Self>,
         now: Instant,
-        key: ServiceKey,
-        asked: &Classified,
+        asked: OfferedRequest,
         full: Option<Reason>,
     ) -> Admission {
-        self.admit_or(now, key, asked, full, Instead::Nothing)
+        self.ask(now, self.at_door(asked, full), Instead::Nothing)
+            .map(|_| unreachable!("nothing was said to answer in place of the origin"))
     }
 
-    /// The same for a request that something else may answer where it would be refused or have to wait.
-    pub(crate) fn admit_or(
+    /// The same for a request whose caller has a stored response: where it would be refused or have to wait,
+    /// it gets a place in the gateway for that.
+    pub(crate) fn admit_or_copy(
         self: &Rc<Self>,
         now: Instant,
-        key: ServiceKey,
-        asked: &Classified,
+        asked: OfferedRequest,
         full: Option<Reason>,
-        instead: Instead,
-    ) -> Admission {
-        self.ask(now, asked, admission_request(key, asked, self.closed(full)), instead)
+    ) -> Admission<CopyPermit> {
+        self.ask(now, self.at_door(asked, full), Instead::Copy).map(Substitute::copy)
     }
 
-    /// The gateway wants a newer copy of a stored response that a request of `asked` was answered with. No
-    /// client sent it: it is no demand, no client's share is charged with it, and its refusal is not counted.
+    /// The same for a request that the response to another one may answer: where it would be refused, its end
+    /// is open.
+    pub(crate) fn admit_or_defer(
+        self: &Rc<Self>,
+        now: Instant,
+        asked: OfferedRequest,
+        full: Option<Reason>,
+    ) -> Admission<Box<Deferred>> {
+        self.ask(now, self.at_door(asked, full), Instead::Flight).map(Substitute::deferred)
+    }
+
+    /// The gateway wants a newer copy of a stored response that the request `asked` was answered with.
     pub(crate) fn admit_refresh(
         self: &Rc<Self>,
         now: Instant,
-        key: ServiceKey,
-        asked: &Classified,
-    ) -> Admission {
-        let asked = Classified {
-            client_key: 0,
-            source: None,
-            candidate: None,
-            signs: RequestSigns::default(),
-            ..*asked
-        };
-        let request =
-            AdmissionRequest { asking: Asking::Refresh, ..admission_request(key, &asked, self.closed(None)) };
-        self.ask(now, &asked, request, Instead::Flight)
+        asked: OfferedRequest,
+    ) -> Admission<Box<Deferred>> {
+        self.admit_or_defer(now, asked.refresh(), None)
+    }
+
+    /// The request as it finds the door.
+    pub(super) fn at_door(&self, mut asked: OfferedRequest, full: Option<Reason>) -> OfferedRequest {
+        asked.request.closed = self.closed(full);
+        asked
     }
 
     /// Reason for which a request is refused before all stages, if it is.
-    pub(super) fn closed(&self, full: Option<Reason>) -> Option<Reason> {
+    fn closed(&self, full: Option<Reason>) -> Option<Reason> {
         if self.shared.is_draining() { Some(Reason::Draining) } else { full }
     }
 
-    pub(super) fn ask(
-        self: &Rc<Self>,
-        now: Instant,
-        asked: &Classified,
-        request: AdmissionRequest,
-        instead: Instead,
-    ) -> Admission {
+    fn ask(self: &Rc<Self>, now: Instant, asked: OfferedRequest, instead: Instead) -> Admission<Substitute> {
+        let request = &asked.request;
         let (key, is_first) = (request.service, request.asking == Asking::First);
         let inner = &mut *self.inner.borrow_mut();
         inner.follow_flash_crowd(now);
         inner.follow_service(now, key);
         let has_planner = inner.hosted(key).is_some_and(|hosted| hosted.sentry.is_some());
-        if has_planner && asked.ceiling_priority != CeilingPriority::Exempt {
+        if has_planner && request.ceiling_priority != CeilingPriority::Exempt {
             self.shared.rest.wake();
         }
         if is_first {
-            inner.count_class(key, asked.class, |class| class.offered.increment());
+            inner.count_class(key, request.class, |class| class.offered.increment());
         }
         let slot = inner.waiting.vacant_key();
-        let arrival = inner.pipeline.arrive(now, request, slot);
-        self.count_arrival(inner, now, asked);
+        let arrival = inner.pipeline.arrive(now, *request, slot);
+        self.count_arrival(inner, now, &asked);
         match arrival {
             Arrival::Admitted(permit, shadow) => {
                 if let Some(refusal) = shadow {
-                    inner.shed_in_shadow(now, key, asked, &refusal);
+                    inner.shed_in_shadow(now, &asked, &refusal);
                 }
                 let times = Times { received: now, sent: now };
-                Admission::Admitted(Permit::new(self.clone(), inner, permit, (asked.class, &request), times))
+                Admission::Admitted(Permit::new(self.clone(), inner, permit, request, times))
             }
             Arrival::Refused(refusal) => {
                 let cost_us = match instead {
                     Instead::Copy => {
-                        if let Some(permit) = CopyPermit::take(self, inner, now, &request) {
-                            return Admission::Copy(permit);
+                        if let Some(permit) = CopyPermit::take(self, inner, now, request) {
+                            return Admission::Substitute(Substitute::Copy(permit));
                         }
-                        inner.pipeline.cost_us(&request)
+                        inner.pipeline.cost_us(request)
                     }
-                    Instead::Flight if may_defer(&request, &refusal) => {
+                    Instead::Flight if may_defer(request, &refusal) => {
                         let why = Why::Refused(refusal);
-                        return Admission::Deferred(Deferred::new(self.clone(), *asked, request, why));
+                        let deferred = Deferred::new(self.clone(), asked, why);
+                        return Admission::Substitute(Substitute::Deferred(deferred));
                     }
-                    Instead::Flight | Instead::Nothing => inner.pipeline.cost_us(&request),
+                    Instead::Flight | Instead::Nothing => inner.pipeline.cost_us(request),
                 };
-                Admission::Refused(inner.shed(now, key, asked, &refusal, cost_us))
+                Admission::Refused(inner.shed(now, &asked, &refusal, cost_us))
             }
             Arrival::Queued(ticket, displaced) => {
                 let copy = match instead {
-                    Instead::Copy => CopyPermit::take(self, inner, now, &request),
+                    Instead::Copy => CopyPermit::take(self, inner, now, request),
                     Instead::Flight | Instead::Nothing => None,
                 };
                 if copy.is_some() {
@@ -152,7 +171,7 @@ impl PipelineHost {
                     inner.pipeline.leave(now, ticket);
                 } else {
                     let defers = instead == Instead::Flight;
-                    let waiting = Waiting::ForTurn { asked: *asked, request, ticket, waker: None, defers };
+                    let waiting = Waiting::ForTurn { asked, ticket, waker: None, defers };
                     let queued_as = inner.waiting.insert(waiting);
                     debug_assert_eq!(queued_as, slot, "a vacant key is the next one used");
                 }
@@ -160,15 +179,15 @@ impl PipelineHost {
                     inner.refuse_waiting(now, other, &refusal);
                 }
                 match copy {
-                    Some(permit) => Admission::Copy(permit),
-                    None => self.held(inner, now, (key, slot), asked, is_first),
+                    Some(permit) => Admission::Substitute(Substitute::Copy(permit)),
+                    None => Admission::Waits(self.held(inner, now, slot, request)),
                 }
             }
         }
     }
 
     /// Counts what the pipeline found of a request's client.
-    fn count_arrival(&self, inner: &mut WorkerPipeline, now: Instant, asked: &Classified) {
+    fn count_arrival(&self, inner: &mut WorkerPipeline, now: Instant, asked: &OfferedRequest) {
         if let Some(cause) = inner.pipeline.demoted() {
             self.metrics.fairness.demoted.increment(cause);
         }
@@ -183,16 +202,15 @@ impl PipelineHost {
         self: &Rc<Self>,
         inner: &mut WorkerPipeline,
         now: Instant,
-        (key, slot): (ServiceKey, usize),
-        asked: &Classified,
-        is_first: bool,
-    ) -> Admission {
-        if is_first {
+        slot: usize,
+        request: &AdmissionRequest,
+    ) -> Wait {
+        if request.asking == Asking::First {
             self.metrics.requests.held.increment();
-            inner.count_class(key, asked.class, |class| class.held.increment());
+            inner.count_class(request.service, request.class, |class| class.held.increment());
         }
-        self.call_attendant(inner, key);
-        Admission::Waits(Wait::new(self.clone(), slot, now, asked.deadline))
+        self.call_attendant(inner, request.service);
+        Wait::new(self.clone(), slot, now, request.deadline)
     }
 
     /// The attendant is to look earlier than it would by itself, if that is so.
@@ -205,13 +223,13 @@ impl PipelineHost {
     }
 
     /// Refuses a request that was let in, but whose caller can use no answer any more.
-    pub(crate) fn refuse_late(&self, now: Instant, asked: &Classified) -> Refusal {
+    pub(crate) fn refuse_late(&self, now: Instant, asked: &OfferedRequest) -> Refusal {
         let shed = Shed { reason: Reason::CallerDeadline, retry_after: AT_A_BOUND };
         self.inner.borrow_mut().remember(now, asked, shed, None, false)
     }
 
     /// Refuses a request that was let in but that, after all, no upstream connection could take.
-    pub(crate) fn refuse_admitted(&self, now: Instant, asked: &Classified) -> Refusal {
+    pub(crate) fn refuse_admitted(&self, now: Instant, asked: &OfferedRequest) -> Refusal {
         let shed = Shed { reason: Reason::UpstreamConnections, retry_after: AT_A_BOUND };
         self.inner.borrow_mut().remember(now, asked, shed, None, false)
     }

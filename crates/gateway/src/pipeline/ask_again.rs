@@ -1,11 +1,11 @@
 //! A deferred request for which no other answer came: it is refused, or asks the pipeline once more.
 
 use super::admit::Admission;
-use super::deferred::{Deferred, Instead};
+use super::deferred::Deferred;
 use super::permit::Permit;
 use super::wait::Decided;
 use crate::refusal::Refusal;
-use flashweir_admission::pipeline::{AdmissionRequest, Asking};
+use flashweir_admission::pipeline::Asking;
 use flashweir_core::{Instant, Reason};
 
 impl Deferred {
@@ -31,10 +31,11 @@ impl Deferred {
 
     /// Asks the pipeline once more, for the room that there may be now. The request's demand and its refusal
     /// have been counted, and are not counted again; nor are those of this try.
-    pub(crate) fn ask_again(mut self: Box<Self>, now: Instant, full: Option<Reason>) -> Admission {
+    pub(crate) fn ask_again(mut self: Box<Self>, now: Instant, full: Option<Reason>) -> Admission<Box<Self>> {
         self.why = None;
-        let closed = self.host.closed(full);
-        let request = AdmissionRequest { asking: Asking::Again, candidate: None, closed, ..self.request };
-        self.host.ask(now, &self.asked, request, Instead::Flight)
+        let mut asked = self.asked;
+        asked.request.asking = Asking::Again;
+        asked.request.candidate = None;
+        self.host.admit_or_defer(now, asked, full)
     }
 }

@@ -1,10 +1,9 @@
 //! A request that the cache answers: its place in the gateway, and how it is counted.
 
-use super::admission_request::admission_request;
 use super::host::PipelineHost;
+use super::offered_request::OfferedRequest;
 use super::worker_pipeline::WorkerPipeline;
-use crate::classify::Classified;
-use flashweir_admission::pipeline::{self, AdmissionRequest, ServiceKey};
+use flashweir_admission::pipeline::{self, AdmissionRequest};
 use flashweir_core::{Instant, Reason};
 use flashweir_telemetry::Unmeasured;
 use std::rc::Rc;
@@ -23,19 +22,17 @@ impl PipelineHost {
     pub(crate) fn admit_copy(
         self: &Rc<Self>,
         now: Instant,
-        key: ServiceKey,
-        asked: &Classified,
+        asked: &OfferedRequest,
         full: Option<Reason>,
     ) -> Option<CopyPermit> {
-        let closed = if self.shared.is_draining() { Some(Reason::Draining) } else { full };
-        let request = admission_request(key, asked, closed);
+        let OfferedRequest { request, source } = self.at_door(*asked, full);
         let inner = &mut *self.inner.borrow_mut();
         let permit = CopyPermit::take(self, inner, now, &request)?;
-        let is_person = inner.pipeline.observe_conduct(now, &asked.signs);
-        if let Some(source) = asked.source.filter(|_| is_person) {
+        let is_person = inner.pipeline.observe_conduct(now, &request.signs);
+        if let Some(source) = source.filter(|_| is_person) {
             self.shared.impatient.saw_person(now, source);
         }
-        inner.count_class(key, asked.class, |class| class.offered.increment());
+        inner.count_class(request.service, request.class, |class| class.offered.increment());
         // The others are counted when the pipeline's sample is drained.
         let is_unique = permit.permit.as_ref().is_some_and(|permit| permit.is_unique);
         self.metrics.requests.unique_offered.add(u64::from(is_unique));

@@ -7,15 +7,15 @@
 
 use super::copies::CopyPermit;
 use super::host::PipelineHost;
-use crate::classify::Classified;
+use super::offered_request::OfferedRequest;
 use crate::refusal::Refusal;
-use flashweir_admission::pipeline::{self, AdmissionRequest, Asking};
+use flashweir_admission::pipeline::{self, Asking};
 use flashweir_core::Instant;
 use std::rc::Rc;
 
 /// Source that may answer a request in place of the origin, where it would be refused or have to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Instead {
+pub(super) enum Instead {
     /// Nothing.
     Nothing,
     /// A stored response that its caller has.
@@ -24,12 +24,36 @@ pub(crate) enum Instead {
     Flight,
 }
 
+/// What a request gets in place of a refusal, or of a wait.
+#[derive(Debug)]
+pub(super) enum Substitute {
+    /// A place in the gateway for the stored response that its caller has.
+    Copy(CopyPermit),
+    /// Time: its caller may yet have another answer for it.
+    Deferred(Box<Deferred>),
+}
+
+impl Substitute {
+    pub(super) fn copy(self) -> CopyPermit {
+        match self {
+            Self::Copy(permit) => permit,
+            Self::Deferred(_) => unreachable!("no flight was said to answer it"),
+        }
+    }
+
+    pub(super) fn deferred(self) -> Box<Deferred> {
+        match self {
+            Self::Deferred(deferred) => deferred,
+            Self::Copy(_) => unreachable!("no copy was said to answer it"),
+        }
+    }
+}
+
 /// A request whose end is open. Dropped, its client has left.
 #[derive(Debug)]
 pub(crate) struct Deferred {
     pub(super) host: Rc<PipelineHost>,
-    pub(super) asked: Classified,
-    pub(super) request: AdmissionRequest,
+    pub(super) asked: OfferedRequest,
     /// None once it is decided.
     pub(super) why: Option<Why>,
 }
@@ -43,14 +67,9 @@ pub(super) enum Why {
 }
 
 impl Deferred {
-    pub(super) fn new(
-        host: Rc<PipelineHost>,
-        asked: Classified,
-        request: AdmissionRequest,
-        why: Why,
-    ) -> Box<Self> {
+    pub(super) fn new(host: Rc<PipelineHost>, asked: OfferedRequest, why: Why) -> Box<Self> {
         // It is rare, and larger than what else becomes of a request.
-        Box::new(Self { host, asked, request, why: Some(why) })
+        Box::new(Self { host, asked, why: Some(why) })
     }
 
     /// The refusal, counted now; none where it was not refused.
@@ -59,13 +78,14 @@ impl Deferred {
             return Err(self);
         };
         let inner = &mut *self.host.inner.borrow_mut();
-        let cost_us = inner.pipeline.cost_us(&self.request);
-        Ok(inner.shed(now, self.request.service, &self.asked, &refusal, cost_us))
+        let cost_us = inner.pipeline.cost_us(&self.asked.request);
+        Ok(inner.shed(now, &self.asked, &refusal, cost_us))
     }
 
     /// A copy answers it; none, and it is as it was, where the gateway has no place for that.
     pub(crate) fn answer(mut self: Box<Self>, now: Instant) -> Result<CopyPermit, Box<Self>> {
-        let permit = CopyPermit::take(&self.host, &mut self.host.inner.borrow_mut(), now, &self.request);
+        let permit =
+            CopyPermit::take(&self.host, &mut self.host.inner.borrow_mut(), now, &self.asked.request);
         match permit {
             Some(permit) => {
                 self.why = None;
@@ -78,11 +98,12 @@ impl Deferred {
 
 impl Drop for Deferred {
     fn drop(&mut self) {
-        if self.why.is_some() && self.request.asking != Asking::Refresh {
+        if self.why.is_some() && self.asked.request.asking != Asking::Refresh {
             let inner = self.host.inner.borrow();
             self.host.metrics.requests.left.increment();
-            let cost_us = inner.pipeline.cost_us(&self.request);
-            inner.count_class(self.request.service, self.asked.class, |class| {
+            let request = &self.asked.request;
+            let cost_us = inner.pipeline.cost_us(request);
+            inner.count_class(request.service, request.class, |class| {
                 class.left.increment();
                 class.unmet_us.add(cost_us.into());
             });

@@ -12,7 +12,6 @@
 //!
 //! No file here names a controller's rule, and no file above this one asks a controller anything.
 
-mod admission_request;
 mod admit;
 mod ask_again;
 mod attend;
@@ -20,6 +19,7 @@ mod copies;
 mod deferred;
 mod host;
 mod hosted;
+mod offered_request;
 mod permit;
 mod share_guard;
 mod slow_clients;
@@ -30,8 +30,9 @@ mod worker_pipeline;
 
 pub(crate) use admit::Admission;
 pub(crate) use copies::CopyPermit;
-pub(crate) use deferred::{Deferred, Instead};
+pub(crate) use deferred::Deferred;
 pub(crate) use host::PipelineHost;
+pub(crate) use offered_request::OfferedRequest;
 pub(crate) use permit::Permit;
 pub(crate) use slow_clients::Yielding;
 pub(crate) use wait::{Decided, Wait};

@@ -51,13 +51,13 @@ impl Permit {
         host: Rc<PipelineHost>,
         inner: &WorkerPipeline,
         mut permit: pipeline::Permit,
-        (class, request): (u8, &AdmissionRequest),
+        request: &AdmissionRequest,
         times: Times,
     ) -> Box<Self> {
         let is_clients = request.asking != Asking::Refresh;
         if is_clients {
             host.metrics.requests.admitted.increment();
-            inner.count_class(request.service, class, |class| class.admitted.increment());
+            inner.count_class(request.service, request.class, |class| class.admitted.increment());
         }
         let at_origin = permit.take_origin_share().map(|share| ShareGuard::new(host.inner.clone(), share));
         let report = OriginReport::default();

@@ -1,13 +1,15 @@
 //! Admission with plans put in place by hand: ceilings, hot-spots, shadow, and what is remembered.
 
-use super::Admission;
-use crate::classify::Classified;
+use super::{Admission, OfferedRequest};
 use crate::context::WorkerContext;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::refusal::Refusal;
 use crate::services::{candidates, sentries, upstreams};
 use crate::shared::{Live, Parts, Shared};
+use flashweir_admission::fairness::RequestSigns;
 use flashweir_admission::flash_crowd::{Agreement, CeilingPriority, HotSpotLimit, Limit, Plan};
+use flashweir_admission::pipeline::ServiceKey;
+use flashweir_classify::Classified;
 use flashweir_config::Config;
 use flashweir_core::{DecisionId, Instant, Rate, Reason};
 use flashweir_http::client::TrustedProxies;
@@ -41,7 +43,11 @@ fn worker(more: &str) -> Rc<WorkerContext> {
 }
 
 fn admit(worker: &WorkerContext, now: Instant, asked: &Classified, full: Option<Reason>) -> Admission {
-    worker.pipeline.admit(now, worker.current().services[0], asked, full)
+    worker.pipeline.admit(now, offered(worker.current().services[0], asked), full)
+}
+
+fn offered(service: ServiceKey, asked: &Classified) -> OfferedRequest {
+    OfferedRequest::new(service, asked, None, RequestSigns::default(), None)
 }
 
 fn asked(host_key: u64, person: u64) -> Classified {
@@ -55,12 +61,8 @@ fn asked(host_key: u64, person: u64) -> Classified {
         candidate: None,
         host_key,
         person_key,
-        is_beyond_sender_share: false,
-        deadline: None,
         url_class: 1,
         unmeasured: None,
-        signs: Default::default(),
-        source: None,
     }
 }
 
@@ -75,9 +77,7 @@ fn at(millis: u64) -> Instant {
 fn refused(admission: Admission) -> Refusal {
     match admission {
         Admission::Refused(refusal) => refusal,
-        Admission::Admitted(_) | Admission::Waits(_) | Admission::Copy(_) | Admission::Deferred(_) => {
-            panic!("not refused")
-        }
+        Admission::Admitted(_) | Admission::Waits(_) => panic!("not refused"),
     }
 }
 
@@ -226,12 +226,8 @@ async fn a_service_that_is_configured_again_outlives_the_requests_of_the_one_tha
         let current = worker.current();
         let mut services = current.live.config.services.iter();
         let index = services.position(|service| service.name == "extra").expect("it is configured");
-        worker.pipeline.admit(
-            now,
-            current.services[index],
-            &Classified { service: index, ..asked(1, 1) },
-            None,
-        )
+        let asked = Classified { service: index, ..asked(1, 1) };
+        worker.pipeline.admit(now, offered(current.services[index], &asked), None)
     };
     let reload = |more: &str| {
         worker.shared.live.store(Arc::new(live(more)));

@@ -17,7 +17,7 @@ impl WorkerPipeline {
                 None
             }
             Waiting::ForHandler { .. } => match self.waiting.remove(slot) {
-                Waiting::ForHandler { asked, request, decided } => Some((asked, request, decided)),
+                Waiting::ForHandler { asked, decided } => Some((asked, decided)),
                 Waiting::ForTurn { .. } => None,
             },
         }
@@ -44,11 +44,9 @@ impl WorkerPipeline {
     fn released(&mut self, now: Instant, released: Released<usize>) {
         match released {
             Released::Admitted(slot, permit, shadow) => {
-                if let (Some(refusal), Waiting::ForTurn { asked, request, .. }) =
-                    (shadow, &self.waiting[slot])
-                {
-                    let (asked, key) = (*asked, request.service);
-                    self.shed_in_shadow(now, key, &asked, &refusal);
+                if let (Some(refusal), Waiting::ForTurn { asked, .. }) = (shadow, &self.waiting[slot]) {
+                    let asked = *asked;
+                    self.shed_in_shadow(now, &asked, &refusal);
                 }
                 self.decide(slot, Ok(permit));
             }
@@ -58,21 +56,21 @@ impl WorkerPipeline {
 
     /// Refuses a request that waits.
     pub(super) fn refuse_waiting(&mut self, now: Instant, slot: usize, refusal: &pipeline::Refusal) {
-        if let Waiting::ForTurn { asked, request, defers, .. } = &self.waiting[slot] {
-            let (asked, request) = (*asked, *request);
-            if *defers && may_defer(&request, refusal) {
+        if let Waiting::ForTurn { asked, defers, .. } = &self.waiting[slot] {
+            let asked = *asked;
+            if *defers && may_defer(&asked.request, refusal) {
                 self.decide(slot, Err(Denied::Deferred(*refusal)));
                 return;
             }
-            let cost_us = self.pipeline.cost_us(&request);
-            let refusal = self.shed(now, request.service, &asked, refusal, cost_us);
+            let cost_us = self.pipeline.cost_us(&asked.request);
+            let refusal = self.shed(now, &asked, refusal, cost_us);
             self.decide(slot, Err(Denied::Refused(refusal)));
         }
     }
 
     fn decide(&mut self, slot: usize, decided: Result<pipeline::Permit, Denied>) {
-        let Waiting::ForTurn { asked, request, .. } = &self.waiting[slot] else { return };
-        let decided = Waiting::ForHandler { asked: *asked, request: *request, decided };
+        let Waiting::ForTurn { asked, .. } = &self.waiting[slot] else { return };
+        let decided = Waiting::ForHandler { asked: *asked, decided };
         if let Waiting::ForTurn { waker: Some(waker), .. } = mem::replace(&mut self.waiting[slot], decided) {
             waker.wake();
         }

@@ -3,6 +3,7 @@
 use super::copies::CopyPermit;
 use super::deferred::{Deferred, Why};
 use super::host::PipelineHost;
+use super::offered_request::OfferedRequest;
 use super::permit::{Permit, Times};
 use super::waiting::{Denied, Noticed, Waiting};
 use crate::refusal::Refusal;
@@ -53,30 +54,29 @@ impl Wait {
         if decided.is_none() && self.expiry.as_mut().is_some_and(is_over) {
             decided = self.host.expire(slot);
         }
-        let Some((asked, request, decided)) = decided else { return Poll::Pending };
+        let Some((asked, decided)) = decided else { return Poll::Pending };
         self.slot = None;
         let (host, now) = (self.host.clone(), self.host.shared.clock.now());
         Poll::Ready(match decided {
             Ok(permit) if gives_way() => {
-                host.withdraw(now, &request, permit);
-                Decided::Deferred(Deferred::new(host, asked, request, Why::GaveWay))
+                host.withdraw(now, &asked.request, permit);
+                Decided::Deferred(Deferred::new(host, asked, Why::GaveWay))
             }
             Ok(permit) => {
                 let times = Times { received: self.received, sent: now };
                 let inner = &*host.inner.borrow();
-                Decided::Admitted(Permit::new(host.clone(), inner, permit, (asked.class, &request), times))
+                Decided::Admitted(Permit::new(host.clone(), inner, permit, &asked.request, times))
             }
             Err(Denied::Refused(refusal)) => Decided::Refused(refusal),
             Err(Denied::Deferred(refusal)) => {
-                Decided::Deferred(Deferred::new(host, asked, request, Why::Refused(refusal)))
+                Decided::Deferred(Deferred::new(host, asked, Why::Refused(refusal)))
             }
         })
     }
 
     /// The request's turn, or that it will have none: a refusal that its caller may still put off, or one
-    /// that it may not. For requests that something else may answer
-    /// ([`Instead::Flight`](super::Instead::Flight)); the others await the wait itself. One that `gives_way`
-    /// when its turn has come leaves it to the next.
+    /// that it may not. For requests that something else may answer; the others await the wait itself. One
+    /// that `gives_way` when its turn has come leaves it to the next.
     pub(crate) async fn turn(&mut self, gives_way: impl Fn() -> bool) -> Decided {
         poll_fn(|cx| self.poll_decided(cx, &gives_way)).await
     }
@@ -135,35 +135,33 @@ impl PipelineHost {
     fn expire(&self, slot: usize) -> Option<Noticed> {
         let now = self.shared.clock.now();
         let inner = &mut *self.inner.borrow_mut();
-        let Waiting::ForTurn { asked, request, ticket, .. } = &inner.waiting[slot] else { return None };
-        let (asked, request) = (*asked, *request);
+        let Waiting::ForTurn { asked, ticket, .. } = &inner.waiting[slot] else { return None };
+        let asked = *asked;
         let (_, refusal) = inner.pipeline.expire(now, *ticket)?;
         inner.waiting.remove(slot);
-        let cost_us = inner.pipeline.cost_us(&request);
-        let refusal = inner.shed(now, request.service, &asked, &refusal, cost_us);
-        Some((asked, request, Err(Denied::Refused(refusal))))
+        let cost_us = inner.pipeline.cost_us(&asked.request);
+        let refusal = inner.shed(now, &asked, &refusal, cost_us);
+        Some((asked, Err(Denied::Refused(refusal))))
     }
 
     /// The client of the request in this slot has gone.
     fn leave(&self, slot: usize) {
         let now = self.shared.clock.now();
         let mut inner = self.inner.borrow_mut();
-        let (asked, request, permit) = match inner.waiting.remove(slot) {
-            Waiting::ForTurn { asked, request, ticket, .. } => {
+        let (OfferedRequest { request, .. }, permit) = match inner.waiting.remove(slot) {
+            Waiting::ForTurn { asked, ticket, .. } => {
                 inner.pipeline.leave(now, ticket);
-                (asked, request, None)
+                (asked, None)
             }
-            Waiting::ForHandler { asked, request, decided: Ok(permit) } => (asked, request, Some(permit)),
+            Waiting::ForHandler { asked, decided: Ok(permit) } => (asked, Some(permit)),
             // It has been counted as refused.
             Waiting::ForHandler { decided: Err(Denied::Refused(_)), .. } => return,
-            Waiting::ForHandler { asked, request, decided: Err(Denied::Deferred(_)) } => {
-                (asked, request, None)
-            }
+            Waiting::ForHandler { asked, decided: Err(Denied::Deferred(_)) } => (asked, None),
         };
         if request.asking != Asking::Refresh {
             self.metrics.requests.left.increment();
             let cost_us = inner.pipeline.cost_us(&request);
-            inner.count_class(request.service, asked.class, |class| {
+            inner.count_class(request.service, request.class, |class| {
                 class.left.increment();
                 class.unmet_us.add(cost_us.into());
             });

@@ -1,6 +1,6 @@
 //! State of a request that waits for its turn, from the queue until its handler takes notice.
 
-use crate::classify::Classified;
+use super::offered_request::OfferedRequest;
 use crate::refusal::Refusal;
 use flashweir_admission::pipeline::{self, AdmissionRequest, Asking, Ticket};
 use flashweir_core::Reason;
@@ -9,15 +9,9 @@ use std::task::Waker;
 /// State of a queued request.
 pub(super) enum Waiting {
     /// For its turn. One that `defers` is not refused while another answer may come.
-    ForTurn {
-        asked: Classified,
-        request: AdmissionRequest,
-        ticket: Ticket,
-        waker: Option<Waker>,
-        defers: bool,
-    },
+    ForTurn { asked: OfferedRequest, ticket: Ticket, waker: Option<Waker>, defers: bool },
     /// For its handler to take notice.
-    ForHandler { asked: Classified, request: AdmissionRequest, decided: Result<pipeline::Permit, Denied> },
+    ForHandler { asked: OfferedRequest, decided: Result<pipeline::Permit, Denied> },
 }
 
 /// A refusal of a request that waited.
@@ -29,12 +23,12 @@ pub(super) enum Denied {
 }
 
 /// The same for its handler to take notice of.
-pub(super) type Noticed = (Classified, AdmissionRequest, Result<pipeline::Permit, Denied>);
+pub(super) type Noticed = (OfferedRequest, Result<pipeline::Permit, Denied>);
 
 impl Waiting {
     pub(super) fn request(&self) -> &AdmissionRequest {
         match self {
-            Self::ForTurn { request, .. } | Self::ForHandler { request, .. } => request,
+            Self::ForTurn { asked, .. } | Self::ForHandler { asked, .. } => &asked.request,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! One worker's pipeline with what its decisions need: the plans in force, and the refusals remembered.
 
 use super::hosted::{Hosted, HostedCandidate, HostedSentry};
+use super::offered_request::OfferedRequest;
 use super::waiting::Waiting;
-use crate::classify::Classified;
 use crate::decisions::{Decisions, PlanInForce, Record};
 use crate::feedback::{EVERYBODY_ELSE, Sender};
 use crate::flash_crowd_candidate::CandidateFollower;
@@ -14,7 +14,9 @@ use crate::status::ceiling_for;
 use arc_swap::{ArcSwap, Cache};
 use flashweir_admission::fairness::{Cause, FairnessStatus};
 use flashweir_admission::flash_crowd::Plan;
-use flashweir_admission::pipeline::{self, FlashCrowdOptions, Pipeline, ServiceKey, ServiceSettings};
+use flashweir_admission::pipeline::{
+    self, AdmissionRequest, FlashCrowdOptions, Pipeline, ServiceKey, ServiceSettings,
+};
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_admission::sentry::CandidateGate;
 use flashweir_config::FlashCrowdMode;
@@ -229,17 +231,17 @@ impl WorkerPipeline {
     pub(super) fn shed(
         &mut self,
         now: Instant,
-        key: ServiceKey,
-        asked: &Classified,
+        asked: &OfferedRequest,
         refusal: &pipeline::Refusal,
         cost_us: u32,
     ) -> Refusal {
+        let AdmissionRequest { service: key, class, .. } = asked.request;
         let reason = refusal.shed.reason;
         self.metrics.requests.shed.increment(reason);
         if let Some(bound) = bound_of(reason) {
             self.metrics.bound_hits.increment(bound);
         }
-        self.count_class(key, asked.class, |class| {
+        self.count_class(key, class, |class| {
             class.shed.increment(reason);
             class.unmet_us.add(cost_us.into());
         });
@@ -254,14 +256,14 @@ impl WorkerPipeline {
     pub(super) fn shed_in_shadow(
         &mut self,
         now: Instant,
-        key: ServiceKey,
-        asked: &Classified,
+        asked: &OfferedRequest,
         refusal: &pipeline::ShadowRefusal,
     ) {
+        let AdmissionRequest { service: key, class, .. } = asked.request;
         self.metrics.requests.shadow_shed.increment();
         let figures = refusal.sentry.as_ref();
         if figures.is_some() {
-            self.count_class(key, asked.class, |class| class.shadow_shed.increment());
+            self.count_class(key, class, |class| class.shadow_shed.increment());
         }
         let by_sentry = figures.and_then(|figures| self.by_sentry(key, figures, None));
         self.remember(now, asked, refusal.shed, by_sentry, true);
@@ -270,7 +272,7 @@ impl WorkerPipeline {
     pub(super) fn remember(
         &mut self,
         now: Instant,
-        asked: &Classified,
+        asked: &OfferedRequest,
         shed: Shed,
         by_sentry: Option<Refused>,
         shadow: bool,
@@ -282,7 +284,7 @@ impl WorkerPipeline {
     fn remember_demoted(
         &mut self,
         now: Instant,
-        asked: &Classified,
+        asked: &OfferedRequest,
         shed: Shed,
         by_sentry: Option<Refused>,
         demoted: Option<Cause>,
@@ -293,22 +295,22 @@ impl WorkerPipeline {
     fn remember_record(
         &mut self,
         now: Instant,
-        asked: &Classified,
+        asked: &OfferedRequest,
         shed: Shed,
         by_sentry: Option<Refused>,
         (shadow, demoted): (bool, Option<Cause>),
     ) -> Refusal {
         let Shed { reason, retry_after } = shed;
-        let retry_after = RetryAfter::new(retry_after, asked.person_key, self.shared.seed);
+        let retry_after = RetryAfter::new(retry_after, asked.request.person_key, self.shared.seed);
         let plan = self.plan.clone();
         let is_ceiling = reason == Reason::FlashCrowd;
-        let ceiling = is_ceiling.then(|| ceiling_for(&plan.0.limit, asked.host_key)).flatten();
+        let ceiling = is_ceiling.then(|| ceiling_for(&plan.0.limit, asked.request.host_key)).flatten();
         let id = self.decisions.remember(Record {
             at: now,
             reason,
             shadow,
             demoted,
-            host_key: asked.host_key,
+            host_key: asked.request.host_key,
             retry_after_s: retry_after.jittered_s,
             plan,
             sentry: by_sentry.clone(),
@@ -321,7 +323,7 @@ impl WorkerPipeline {
     fn is_impatient(
         &self,
         now: Instant,
-        asked: &Classified,
+        asked: &OfferedRequest,
         reason: Reason,
         retry_after: RetryAfter,
     ) -> bool {
@@ -330,7 +332,7 @@ impl WorkerPipeline {
         let Some(source) = asked.source.filter(|_| is_counted) else { return false };
         let retry_after = Duration::from_secs(retry_after.jittered_s);
         let (is_listed, is_new) =
-            self.shared.impatient.refused(now, source, asked.signs.person_key, retry_after);
+            self.shared.impatient.refused(now, source, asked.request.signs.person_key, retry_after);
         self.metrics.fairness.listed.add(is_new.into());
         is_listed
     }

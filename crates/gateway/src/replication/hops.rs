@@ -6,7 +6,7 @@
 //! sees them. A client that sets them makes its own request fail and no other.
 
 use http::uri::PathAndQuery;
-use http::{HeaderName, HeaderValue, Request, Uri};
+use http::{HeaderName, HeaderValue, Request, Uri, request};
 
 /// Nodes that a request has passed before this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,9 +36,12 @@ impl Hops {
         Self(hops)
     }
 
-    /// The field for the next node.
-    pub(crate) fn next(self) -> (HeaderName, HeaderValue) {
-        (FIELD, HeaderValue::from(u16::from(self.0.saturating_add(1))))
+    /// Writes the field for the next node into a head that is sent on, where the request is one of a
+    /// cluster's.
+    pub(crate) fn pass_on(head: &mut request::Parts) {
+        if let Some(Self(passed)) = head.extensions.remove() {
+            head.headers.insert(FIELD, HeaderValue::from(u16::from(passed.saturating_add(1))));
+        }
     }
 
     /// The URL of this target on another node.

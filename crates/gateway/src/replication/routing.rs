@@ -4,7 +4,7 @@ use super::counts::{DocumentCounts, Sample};
 use super::document::{Document, hasher, server_name, validator};
 use super::hops::{HOPS_MAX, Hops};
 use super::station::{policy, watermarks};
-use crate::classify::NO_STORE;
+use crate::no_store::NO_STORE;
 use crate::shared::Shared;
 use arc_swap::{ArcSwap, Cache as Latest};
 use bytes::Bytes;

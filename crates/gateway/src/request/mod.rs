@@ -6,12 +6,13 @@ mod send;
 
 use crate::bad_request::answer_unsent;
 use crate::body::Body;
+use crate::cache::Decision;
 use crate::client::Client;
 use crate::context::WorkerContext;
 use crate::current::CurrentConfig;
 use crate::feedback::{OVERLOAD, Sender};
 use crate::upload::PartialBody;
-use admit::{Decision, admit};
+use admit::admit;
 use flashweir_core::Instant;
 use flashweir_http::serve::{Connection, IncomingBody};
 use flashweir_telemetry::StatusClass;
@@ -86,11 +87,11 @@ async fn answer(
     let now = if body.was_waited_for() { at.worker.shared.clock.now() } else { now };
     let sender_name = request.sender_name.take();
     let sender = at.current.senders.recognise(at.client.peer.ip(), sender_name.as_ref());
-    let route = request.offer(at, sender, now, !body.is_none());
-    let mut response = match admit(at, request, sender, route, now, !body.is_none()).await {
-        Decision::Answered(response) => return response,
-        Decision::Refused(refusal) => request.refuse(at, &refusal, now, body.take_rest()),
-        Decision::Admitted(permit) => send(at, request, body, permit, now).await,
+    let (route, offered) = request.offer(at, sender, now, !body.is_none());
+    let mut response = match admit(at, request, &offered, sender, route, now, !body.is_none()).await {
+        Decision::Answer(response) => return response,
+        Decision::Refuse(refusal) => request.refuse(at, &refusal, now, body.take_rest()),
+        Decision::Admit(permit) => send(at, request, &offered, body, permit, now).await,
     };
     if let Sender::Node(node) = sender
         && let Some(field) = at.worker.pipeline.overload_field(request.key(at), node.key)

@@ -3,15 +3,16 @@
 use super::RequestContext;
 use crate::bad_request::{answer_misdirected, answer_no_websocket, answer_unfit, answer_violation};
 use crate::body::Body;
-use crate::classify::Classified;
 use crate::deadline;
 use crate::feedback::Sender;
 use crate::forward::Upload;
+use crate::pipeline::OfferedRequest;
 use crate::refusal::Refusal;
 use crate::refuse::{Refused, refuse};
 use crate::replication::{ChosenTarget, Route};
 use crate::websocket::{NoWebSocket, WebSocketStream};
 use flashweir_admission::pipeline::ServiceKey;
+use flashweir_classify::Classified;
 use flashweir_config::Protocol;
 use flashweir_core::Instant;
 use flashweir_http::client::subscriber;
@@ -41,6 +42,8 @@ pub(super) struct ReceivedRequest {
     /// The head is fit to be sent already.
     prepared: Option<Prepared>,
     pub(super) classified: Classified,
+    /// From then on its caller cannot use an answer, where it says so.
+    pub(super) deadline: Option<Instant>,
 }
 
 impl ReceivedRequest {
@@ -81,15 +84,14 @@ impl ReceivedRequest {
             }
         }
         let sender = current.senders.recognise(client.peer.ip(), sender_name.as_ref());
-        let Some(mut classified) = current.classifier.classify(&head, address, sender.name()) else {
+        let Some(classified) = current.classifier.classify(&head, address, sender.name()) else {
             return Err(answer_misdirected(&worker.metrics, &method));
         };
         let config = &current.live.config;
         if websocket.is_some() && config.services[classified.service].upstream.protocol == Protocol::Http2 {
             return Err(answer_no_websocket(&worker.metrics, &method));
         }
-        classified.deadline =
-            deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
+        let deadline = deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
         let subscriber = subscriber(address);
         Ok(Self {
             head,
@@ -103,6 +105,7 @@ impl ReceivedRequest {
             sender_name,
             prepared,
             classified,
+            deadline,
         })
     }
 
@@ -112,14 +115,14 @@ impl ReceivedRequest {
         Upload::new(room, at.current, self.classified.service, self.subscriber)
     }
 
-    /// Counts it as offered; finds its route, and the signs by which its client is judged.
+    /// Counts it as offered; finds its route, and what the pipeline is asked about it.
     pub(super) fn offer(
         &mut self,
         at: RequestContext<'_>,
         sender: Sender<'_>,
         now: Instant,
         has_body: bool,
-    ) -> Route {
+    ) -> (Route, OfferedRequest) {
         let RequestContext { worker, current, client, .. } = at;
         let requests = &worker.metrics.requests;
         requests.offered.increment();
@@ -128,19 +131,18 @@ impl ReceivedRequest {
             _ => HttpVersion::Http1,
         });
         let route = worker.replication.route(now, &self.head, has_body);
-        let classified = &mut self.classified;
         if let Route::Target(target) = route {
             // The service of the targets is behind all others, with the classes of the first.
-            classified.service = current.services.len() - 1;
-            classified.candidate = None;
+            self.classified = self.classified.at_service(current.services.len() - 1);
             self.head.extensions.insert(ChosenTarget(target));
         }
         // What a proxy's handshake shows, all of its clients show.
         let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !self.hop.is_peer_trusted);
-        let compares = worker.pipeline.compares_clients(now, current.services[classified.service]);
-        classified.signs = current.classifier.signs(&self.head, self.address, tls_fingerprint, compares);
-        classified.source = current.source(classified, client, &self.hop, sender);
-        route
+        let key = self.key(at);
+        let compares = worker.pipeline.compares_clients(now, key);
+        let signs = current.classifier.signs(&self.head, self.address, tls_fingerprint, compares);
+        let source = current.source(&self.classified, &signs, client, &self.hop, sender);
+        (route, OfferedRequest::new(key, &self.classified, self.deadline, signs, source))
     }
 
     /// The pipeline's key of its service.

@@ -8,7 +8,7 @@ use crate::cache::Invalidation;
 use crate::current::CurrentConfig;
 use crate::deadline;
 use crate::forward::{AdmittedRequest, forward};
-use crate::pipeline::Permit;
+use crate::pipeline::{OfferedRequest, Permit};
 use crate::upload::PartialBody;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::Protocol;
@@ -23,6 +23,7 @@ use http::{HeaderValue, Response, StatusCode, Version};
 pub(super) async fn send(
     at: RequestContext<'_>,
     request: &mut ReceivedRequest,
+    offered: &OfferedRequest,
     mut body: PartialBody,
     mut permit: Box<Permit>,
     received: Instant,
@@ -58,11 +59,11 @@ pub(super) async fn send(
         };
     }
     // Read only where something depends on it.
-    let is_timed = asks_origin || request.classified.deadline.is_some();
+    let is_timed = asks_origin || request.deadline.is_some();
     let left = if is_timed { worker.shared.clock.now() } else { received };
-    if !deadline::pass_on(&mut request.head.headers, left, request.classified.deadline) {
+    if !deadline::pass_on(&mut request.head.headers, left, request.deadline) {
         // Its body took the time that there was.
-        let refusal = worker.pipeline.refuse_late(left, &request.classified);
+        let refusal = worker.pipeline.refuse_late(left, offered);
         permit.failed(FailureSource::Gateway);
         return request.refuse(at, &refusal, received, body.take_rest());
     }
@@ -73,6 +74,7 @@ pub(super) async fn send(
         version: request.version,
         prepared,
         classified: &request.classified,
+        offered,
         subscriber: request.subscriber,
         stream: connection.stream_cut(),
         asks_origin,

@@ -1,6 +1,6 @@
 //! A response's body whose trailers the node hears.
 
-use crate::node::Node;
+use crate::client::node::Node;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use std::pin::Pin;

@@ -1,6 +1,6 @@
 //! One request's way to a node: deadline, retry budget, work that has begun, and then the node's own limit.
 
-use crate::node::{Node, Pass};
+use crate::client::node::{Node, Pass};
 use flashweir_admission::gapping::Reason;
 use flashweir_core::Duration;
 use flashweir_feedback::caller::{BudgetSettings, CallerRefusal, RecentTraces, RetryBudget};

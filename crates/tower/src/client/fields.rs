@@ -9,7 +9,7 @@ use std::time::SystemTime;
 pub const SENDER: HeaderName = HeaderName::from_static("flashweir-sender");
 const OVERLOAD: HeaderName = HeaderName::from_static(flashweir_feedback::NAME);
 
-/// The fields of an answer that a [`Node`](crate::Node) reads.
+/// The fields of an answer that a [`Node`](crate::client::Node) reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     status: StatusCode,

@@ -1,8 +1,8 @@
 //! The tower layer: a client of `http` types that keeps to what its server asked for.
 
-use crate::body::WatchedBody;
-use crate::caller::{Ask, Caller, Draw, Refused, Why};
-use crate::fields::SENDER;
+use crate::client::body::WatchedBody;
+use crate::client::caller::{Ask, Caller, Draw, Refused, Why};
+use crate::client::fields::SENDER;
 use flashweir_feedback::caller::{DEADLINE, deadline_text, trace_id, urgency};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use std::error::Error as StdError;
@@ -115,7 +115,11 @@ where
     }
 }
 
-fn finish<R, E>(caller: &Caller, pass: crate::Pass, answer: Result<Response<R>, E>) -> Answered<R, E> {
+fn finish<R, E>(
+    caller: &Caller,
+    pass: crate::client::Pass,
+    answer: Result<Response<R>, E>,
+) -> Answered<R, E> {
     match answer {
         Ok(response) => {
             pass.answered(response.status(), response.headers());

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{BudgetSettings, Keys, Node, NodeSettings};
+use crate::client::{BudgetSettings, Keys, Node, NodeSettings};
 use flashweir_feedback::caller::Condition;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

@@ -7,7 +7,7 @@
 //! request at a time instead of the whole load.
 //!
 //! ```
-//! use flashweir_client::{Caller, Node, NodeSettings, OverloadLayer, Rank};
+//! use flashweir_tower::client::{Caller, Node, NodeSettings, OverloadLayer, Rank};
 //! use http::{Request, Response};
 //! use tower_layer::Layer as _;
 //! use tower_service::Service as _;

@@ -1,8 +1,8 @@
 //! One node: asked before a request is sent, informed of what came of it.
 
-use crate::fields::{Fields, quota_of_trailers};
-use crate::keys::{HmacKey, Keys};
-use crate::log::Log;
+use crate::client::fields::{Fields, quota_of_trailers};
+use crate::client::keys::{HmacKey, Keys};
+use crate::client::log::Log;
 use flashweir_admission::gapping::{Reason, Released};
 use flashweir_core::{Instant, Rng};
 use flashweir_feedback::caller::{
@@ -91,7 +91,7 @@ impl Node {
         }))
     }
 
-    /// Name of this caller: the value of [`SENDER`](crate::SENDER) in each request.
+    /// Name of this caller: the value of [`SENDER`](crate::client::SENDER) in each request.
     #[must_use]
     pub fn sender(&self) -> &str {
         &self.0.sender

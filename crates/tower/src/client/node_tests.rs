@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Condition, FeedbackOutcome, GappingSettings};
+use crate::client::{Condition, FeedbackOutcome, GappingSettings};
 use flashweir_core::{Duration, Rate};
 use flashweir_feedback::{Feedback, Field, KeyRing};
 use http::HeaderValue;

@@ -1,7 +1,7 @@
 //! `flashweir demo`.
 
 use crate::demo::{self, Options};
-use flashweir_command::numbers::within;
+use flashweir_config::command::numbers::within;
 use std::path::PathBuf;
 
 /// Send the same crowd at a service twice, without and with Flashweir, and show what becomes of it.

@@ -1,7 +1,7 @@
 //! `flashweir demo-chain`.
 
 use crate::demo::chain::{self, Options};
-use flashweir_command::numbers::within;
+use flashweir_config::command::numbers::within;
 use std::path::PathBuf;
 
 /// Send the same crowd through a caller's sidecar and an overloaded gateway, without and with the gateway's

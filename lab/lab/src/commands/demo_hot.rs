@@ -2,7 +2,7 @@
 
 use crate::demo::hot;
 use crate::demo::numbers_only::Choices;
-use flashweir_command::numbers::within;
+use flashweir_config::command::numbers::within;
 use std::path::PathBuf;
 
 /// Send a crowd that wants one page at a service: without Flashweir, with admission, with admission and the

@@ -2,7 +2,7 @@
 
 use crate::demo::numbers_only::Choices;
 use crate::demo::scale;
-use flashweir_command::numbers::within;
+use flashweir_config::command::numbers::within;
 use std::path::PathBuf;
 
 /// Send a crowd at a service that grows with it: people are refused for seconds, servers come, no more are

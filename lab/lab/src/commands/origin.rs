@@ -1,8 +1,8 @@
 //! `flashweir origin`.
 
 use anyhow::Context;
-use flashweir_command::exit::UsageError;
-use flashweir_command::numbers::within;
+use flashweir_config::command::exit::UsageError;
+use flashweir_config::command::numbers::within;
 use flashweir_core::limits::{ORIGIN_BODY_BYTES, ORIGIN_WORK_MS};
 use flashweir_runtime::{ReadyFile, outlive_user_signals};
 use flashweir_testbed::origin::{Cold, Origin, Settings};

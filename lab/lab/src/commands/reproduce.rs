@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use flashweir_core::limits::SCENARIO_TABLE_BYTES;
 use serde_json::{Map, Value, json};
 
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 
 /// Run the papers' tables and figures again in the simulator, and judge how ours compare.
 ///

@@ -2,7 +2,7 @@
 //! the origin is this same program, all others are `flashweir`.
 
 use anyhow::{Context, bail};
-use flashweir_command::program::Program;
+use flashweir_config::command::program::Program;
 use flashweir_testbed::origin::account::Meter;
 use flashweir_testbed::reserve_address;
 use std::ffi::OsStr;
@@ -408,7 +408,8 @@ mod tests {
         family.end_one(second);
     }
 
-    /// Goal: a child that has children has time to end them. Method: a shell that writes a file when it is asked to end.
+    /// Goal: a child that has children has time to end them. Method: a shell that writes a file when it is
+    /// asked to end.
     #[test]
     fn a_child_with_children_of_its_own_is_asked_first() {
         let directory = tempfile::TempDir::new().expect("a directory");

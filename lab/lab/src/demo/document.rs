@@ -4,7 +4,9 @@ use crate::demo::outcome::VisitOutcome;
 use crate::demo::verdicts::{Sighting, stretches};
 use crate::demo::{PATIENCE, PROTECTED, Story, TARGET, UNPROTECTED, table};
 use flashweir_load::Second;
-use flashweir_report::{Chart, Figure, Hue, Page, Point, ReportError, Section, Series, Span, Strip, Table};
+use flashweir_load::report::{
+    Chart, Figure, Hue, Page, Point, ReportError, Section, Series, Span, Strip, Table,
+};
 
 const SECONDS: &str = "seconds since the first person was due";
 

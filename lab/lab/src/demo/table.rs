@@ -2,7 +2,7 @@
 
 use crate::demo::outcome::{Numbers, VisitOutcome};
 use crate::demo::{PATIENCE, PROTECTED, UNPROTECTED};
-use flashweir_report::number;
+use flashweir_load::report::number;
 
 /// A row: what, without Flashweir, with Flashweir.
 pub(crate) type Row = [String; 3];

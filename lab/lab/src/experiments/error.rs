@@ -48,7 +48,7 @@ pub enum ExperimentError {
     Senders(#[from] senders::RunError),
     /// A chart could not be drawn.
     #[error(transparent)]
-    Report(#[from] flashweir_report::ReportError),
+    Report(#[from] flashweir_load::report::ReportError),
     /// Numbers could not be written as CSV.
     #[error("numbers cannot be written as CSV: {0}")]
     Csv(#[from] csv::Error),

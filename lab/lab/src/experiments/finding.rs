@@ -1,7 +1,7 @@
 //! Finding of an experiment, and its judgement.
 
 use crate::experiments::{Criterion, Spread};
-use flashweir_report::Figure;
+use flashweir_load::report::Figure;
 use std::collections::BTreeMap;
 use std::fmt;
 

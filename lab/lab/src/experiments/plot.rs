@@ -2,7 +2,7 @@
 
 use crate::experiments::finding::Claim;
 use crate::experiments::{ExperimentError, Finding, Row, Shape, Verdict};
-use flashweir_report::{Chart, Hue, Point, Series};
+use flashweir_load::report::{Chart, Hue, Point, Series};
 
 /// Lines over one x axis.
 #[derive(Clone, Debug)]

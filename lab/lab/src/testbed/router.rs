@@ -5,7 +5,7 @@ use super::protection_record::ProtectionRecord;
 use super::router_cost::{Account, cost};
 use crate::experiments::testbed::Decision;
 use anyhow::{Context as _, bail};
-use flashweir_command::program::Program;
+use flashweir_config::command::program::Program;
 use flashweir_kernel::account::RunTimes;
 use flashweir_testbed::{Running, Testbed};
 use serde_json::Value;

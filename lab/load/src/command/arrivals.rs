@@ -11,7 +11,7 @@ use super::recorded::RecordedArgs;
 use super::values::{RateAt, absurd, rate, rate_at};
 use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
-use flashweir_command::numbers::positive;
+use flashweir_config::command::numbers::positive;
 use flashweir_core::limits::LOAD_RATE_PER_S;
 use flashweir_workload::duration_text;
 use flashweir_workload::recording::Recording;

@@ -8,7 +8,7 @@ use super::values::header;
 use crate::{LoadTarget, Paths, Prepared, Template};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use flashweir_command::numbers::within;
+use flashweir_config::command::numbers::within;
 use flashweir_core::limits::LOAD_BODY_BYTES;
 use flashweir_workload::documents::{Popularity, Sizes};
 use flashweir_workload::recording::Recording;

@@ -4,7 +4,7 @@ use super::assertion::{self, Assertion};
 use super::{csv, file, html, output};
 use crate::LoadResult;
 use anyhow::Context as _;
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 use std::io::Write as _;
 use std::path::PathBuf;
 

@@ -17,8 +17,8 @@ mod vocabulary;
 
 use super::file;
 use crate::LoadResult;
+use crate::report::Page;
 use anyhow::Context;
-use flashweir_report::Page;
 use std::path::Path;
 use timeline::Timeline;
 

@@ -4,7 +4,7 @@ use super::ending::EndingArgs;
 use super::{assertion, result_file};
 use crate::LoadResult;
 use anyhow::Context as _;
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 use flashweir_core::limits::LOAD_RESULTS_MERGED;
 use std::path::PathBuf;
 

@@ -6,8 +6,8 @@ mod sentences;
 pub(super) use columns::aligned;
 
 use super::metric::{POINTS, Quantity, TIMES, Times, written};
+use crate::report::number;
 use crate::{LoadResult, Tally};
-use flashweir_report::number;
 
 /// Reasons to doubt the figures, a line each.
 pub(crate) fn warnings(result: &LoadResult) -> Vec<String> {

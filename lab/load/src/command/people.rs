@@ -2,7 +2,7 @@
 
 use crate::ClassPlan;
 use anyhow::ensure;
-use flashweir_command::numbers::within;
+use flashweir_config::command::numbers::within;
 use flashweir_workload::duration_text;
 use flashweir_workload::people::{Failures, Habits, Pace, Retry, Session, SessionLength, Wait};
 use std::num::NonZeroU32;

@@ -1,6 +1,6 @@
 //! A thin layer over plotters' SVG backend: pixels in, SVG elements out, one error type.
 
-use crate::{Hue, ReportError};
+use crate::report::{Hue, ReportError};
 use plotters::backend::SVGBackend;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};

@@ -1,9 +1,9 @@
 //! Content of a chart; `chart_drawing` draws it.
 
-use crate::figure::{LegendEntry, Swatch};
-use crate::scale::Spacing;
-use crate::series::Style;
-use crate::{Hue, Series};
+use crate::report::figure::{LegendEntry, Swatch};
+use crate::report::scale::Spacing;
+use crate::report::series::Style;
+use crate::report::{Hue, Series};
 
 /// Series over one x axis, with what helps to read them: reference lines, shaded stretches and marked
 /// moments.

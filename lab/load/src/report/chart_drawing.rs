@@ -1,11 +1,11 @@
 //! Draws a chart: bands, grid, areas, lines, references and markers, in that order.
 
-use crate::canvas::{Canvas, Pixel, draw, text_width};
-use crate::chart::{Chart, Marker};
-use crate::figure::{Figure, PLOT_LEFT, PLOT_RIGHT, WIDTH};
-use crate::scale::{Scale, Spacing, nice_ceiling};
-use crate::thinning::thin;
-use crate::{Hue, ReportError, Style, stack};
+use crate::report::canvas::{Canvas, Pixel, draw, text_width};
+use crate::report::chart::{Chart, Marker};
+use crate::report::figure::{Figure, PLOT_LEFT, PLOT_RIGHT, WIDTH};
+use crate::report::scale::{Scale, Spacing, nice_ceiling};
+use crate::report::thinning::thin;
+use crate::report::{Hue, ReportError, Style, stack};
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// Height of the space the points are drawn in.
@@ -156,7 +156,7 @@ pub(crate) fn nothing_measured(canvas: &Canvas<'_>, (top, bottom): (i32, i32)) -
 
 /// Returns whether no series has a point to draw.
 fn is_empty(chart: &Chart) -> bool {
-    let runs = |series: &crate::Series| series.runs().is_empty();
+    let runs = |series: &crate::report::Series| series.runs().is_empty();
     chart.series.iter().chain(&chart.stack).all(runs)
 }
 
@@ -254,7 +254,7 @@ fn y_scale(chart: &Chart, edges: &[Vec<(f64, f64)>], pixels: (i32, i32)) -> Scal
 
 /// Description of the plot for readers who cannot see it.
 fn description(chart: &Chart) -> String {
-    let peak = |points: &[crate::Point]| {
+    let peak = |points: &[crate::report::Point]| {
         points
             .iter()
             .filter_map(|&(_, y)| y)
@@ -279,7 +279,7 @@ fn description(chart: &Chart) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Series;
+    use crate::report::Series;
 
     #[test]
     fn labels_that_would_overlap_get_rows_of_their_own() {

@@ -2,7 +2,7 @@
 
 mod standalone;
 
-use crate::{Hue, ReportError};
+use crate::report::{Hue, ReportError};
 use askama::Template;
 
 /// Width of every figure, and the x positions between which its points lie: the same for all, so that their

@@ -6,7 +6,7 @@ mod drawing;
 
 pub(crate) use colours::dark_rules;
 
-use crate::{Figure, Hue, ReportError};
+use crate::report::{Figure, Hue, ReportError};
 
 /// Counts over time and a logarithmic range of values (latencies), coloured on a logarithmic scale: a slow
 /// minority of one in a thousand is as visible as the crowd.
@@ -15,12 +15,12 @@ use crate::{Figure, Hue, ReportError};
 /// share it.
 ///
 /// ```
-/// use flashweir_report::HeatMap;
+/// use crate::report::HeatMap;
 /// let map = HeatMap::new("Latency", "seconds", "ms", "requests")
 ///     .column(0.0, 1.0, [(1.0, 1.06, 900), (8.0, 8.5, 3)])
 ///     .column(1.0, 2.0, [(1.0, 1.06, 850)]);
 /// assert!(map.figure()?.svg().contains("1.0 to 8.5 ms"));
-/// # Ok::<(), flashweir_report::ReportError>(())
+/// # Ok::<(), crate::report::ReportError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct HeatMap {

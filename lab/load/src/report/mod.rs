@@ -7,12 +7,12 @@
 //! numbers is the same text.
 //!
 //! ```
-//! use flashweir_report::{Chart, Hue, Page, Section, Series};
+//! use flashweir_load::report::{Chart, Hue, Page, Section, Series};
 //! let chart = Chart::new("Requests", "seconds", "requests/s")
 //!     .series(Series::line("offered", Hue::Blue, vec![(0.0, Some(1.0)), (1.0, Some(4.0))]));
 //! let page = Page::new("A run", "Four requests.").section(Section::new("Rates").figure(chart.figure()?));
 //! assert!(page.html()?.starts_with("<!DOCTYPE html>"));
-//! # Ok::<(), flashweir_report::ReportError>(())
+//! # Ok::<(), flashweir_load::report::ReportError>(())
 //! ```
 
 mod canvas;

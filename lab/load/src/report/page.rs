@@ -1,10 +1,10 @@
 //! The HTML document around tables and figures.
 
-use crate::figure::{Figure, LegendEntry, Swatch};
-use crate::{KeyFigure, ReportError, Table, heat_map, palette};
+use crate::report::figure::{Figure, LegendEntry, Swatch};
+use crate::report::{KeyFigure, ReportError, Table, heat_map, palette};
 use askama::Template;
 
-const STYLE: &str = include_str!("../templates/page.css");
+const STYLE: &str = include_str!("../../templates/page.css");
 
 /// One self-contained HTML document.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! One named line of a chart.
 
-use crate::Hue;
+use crate::report::Hue;
 
 /// An x and, where something was measured, its y.
 pub type Point = (f64, Option<f64>);
@@ -50,7 +50,7 @@ impl Series {
     }
 
     /// Cumulative distribution of values: for each value the percentage of all that do not exceed it. For a
-    /// chart with [`log_x`](crate::Chart::log_x); `counts` are values and how often they occurred, in order
+    /// chart with [`log_x`](crate::report::Chart::log_x); `counts` are values and how often they occurred, in order
     /// of value.
     #[must_use]
     pub fn cumulative(
@@ -64,7 +64,7 @@ impl Series {
         Self::step(name, hue, start.into_iter().chain(rises).collect())
     }
 
-    /// The value of every percentile: for a chart with [`nines_x`](crate::Chart::nines_x); `counts` as for
+    /// The value of every percentile: for a chart with [`nines_x`](crate::report::Chart::nines_x); `counts` as for
     /// [`cumulative`](Self::cumulative).
     #[must_use]
     pub fn percentiles(

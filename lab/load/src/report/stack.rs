@@ -1,6 +1,6 @@
 //! Areas on top of one another: the parts of a whole over time.
 
-use crate::{Chart, Point, Series};
+use crate::report::{Chart, Point, Series};
 
 /// Moments drawn at most. Beyond it the edges of neighbouring layers would run into one another.
 const MOMENTS_MOST: usize = 240;
@@ -57,7 +57,7 @@ pub(crate) fn edges(layers: &[Series]) -> Vec<Vec<(f64, f64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Hue, Point};
+    use crate::report::{Hue, Point};
 
     fn layer(points: &[Point]) -> Series {
         Series::area("layer", Hue::Blue, points.to_vec())

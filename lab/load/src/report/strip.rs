@@ -1,10 +1,10 @@
 //! Named states over time: one row for each thing that has a state.
 
-use crate::canvas::{draw, text_width};
-use crate::chart_drawing::time_axis;
-use crate::figure::{Figure, LegendEntry, PLOT_LEFT, PLOT_RIGHT, Swatch, WIDTH};
-use crate::scale::Scale;
-use crate::{Hue, ReportError};
+use crate::report::canvas::{draw, text_width};
+use crate::report::chart_drawing::time_axis;
+use crate::report::figure::{Figure, LegendEntry, PLOT_LEFT, PLOT_RIGHT, Swatch, WIDTH};
+use crate::report::scale::Scale;
+use crate::report::{Hue, ReportError};
 use plotters::style::text_anchor::{HPos, VPos};
 
 const ROW: i32 = 30;

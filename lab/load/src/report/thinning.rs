@@ -1,6 +1,6 @@
 //! Fewer points for the same picture: an hour of seconds has more points than a plot has pixels.
 
-use crate::canvas::Pixel;
+use crate::report::canvas::Pixel;
 
 /// Keeps, of neighbours in the same pixel column, the first, the highest, the lowest and the last: the line
 /// through them covers the same pixels, with at most four points a column. In order of x; O(points).

@@ -1,7 +1,7 @@
 //! Trials with real servers: the crowds they meet, how a run is judged, and the pages that tell.
 //!
-//! Pure: the benches of `flashweir-cli` start the servers and the crowd, and give what the load generator
-//! found to this crate.
+//! Pure: the benches of `flashweir-cli` start the servers and the crowd, and give this what the load
+//! generator found.
 //!
 //! - [`comparison`]: Flashweir beside other protections (`make compare`).
 //! - [`cataclysm`]: a figure of the Cataclysm paper on three real servers (`make cataclysm`).

@@ -1,8 +1,8 @@
 //! Latency percentiles of admitted requests.
 
+use crate::Second;
 use flashweir_core::measure::Histogram;
 use flashweir_core::measure::histogram::Sparse;
-use flashweir_load::Second;
 
 /// The latency that the part `share` of those who were not refused do not exceed, milliseconds, to 3 %;
 /// `None` if there were none. Who gave up or got an error counts with the whole patience: leaving them out

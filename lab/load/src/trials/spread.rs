@@ -1,6 +1,6 @@
 //! Median and spread over the rounds.
 
-use crate::comparison::Range;
+use crate::trials::comparison::Range;
 
 /// Of an even number of values the upper middle.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {

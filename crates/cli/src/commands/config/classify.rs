@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use flashweir_classify::Classifier;
 use flashweir_config::{Class, Config, FairBy, KeyPlace, Overrides, Policing, Sentry, Service};
 use flashweir_core::Hasher64;
-use flashweir_gateway::Classifier;
 use http::header::HOST;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request};
 
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 
 /// A request as it would be sent.
 #[derive(Debug, clap::Args)]

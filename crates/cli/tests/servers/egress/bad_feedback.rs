@@ -2,9 +2,9 @@
 //! caller below a probe.
 
 use crate::egress::scene::{CONTEXT, Egress, KEY, ScriptedNode, asks, line, ring, signed, statuses, written};
-use flashweir_client::{HmacKey, Keys};
 use flashweir_feedback::KeyRing;
 use flashweir_testkit::{Client, eventually};
+use flashweir_tower::client::{HmacKey, Keys};
 
 /// Each kind of bad field: counted by its kind, logged once, and the requests go on.
 #[test]

@@ -1,9 +1,9 @@
 //! Goal: feedback reaches a caller that hears few responses, and no one without the key can send it.
 
 use crate::egress::scene::{Egress, ScriptedNode, asks, ring, written};
-use flashweir_client::{HmacKey, Keys};
 use flashweir_feedback::KeyRing;
 use flashweir_testkit::eventually;
+use flashweir_tower::client::{HmacKey, Keys};
 use std::net::{SocketAddr, UdpSocket};
 
 struct Scene {

@@ -129,7 +129,7 @@ fn keys_are_read_again_on_a_signal() {
     let node = ScriptedNode::start();
     let egress = Egress::start(&[node.upstream.url()], "");
     let newer =
-        flashweir_client::Keys::parse("2 another horse battery staple", "test").expect("a key").ring();
+        flashweir_tower::client::Keys::parse("2 another horse battery staple", "test").expect("a key").ring();
     node.answer(
         200,
         &crate::egress::scene::line(&crate::egress::scene::written(

@@ -1,12 +1,12 @@
 //! A scripted node that asks for less, and the sidecar before it.
 
-use flashweir_client::{HmacKey, Keys};
 use flashweir_core::Rate;
 use flashweir_feedback::{Feedback, Field, KeyRing};
 use flashweir_testkit::{
     Client, Connection, Finished, Flashweir, Listening, Message, Metrics, Process, READY_FILE, Signal,
     Upstream, eventually, reserve_address,
 };
+use flashweir_tower::client::{HmacKey, Keys};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::net::SocketAddr;

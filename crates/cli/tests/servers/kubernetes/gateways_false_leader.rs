@@ -4,7 +4,7 @@
 
 use crate::kubernetes::gateways::KEY;
 use crate::kubernetes::workload::create;
-use flashweir_kubernetes::gateways::stream;
+use flashweir_control::kubernetes::gateways::stream;
 use flashweir_runtime::ClusterArrival;
 use flashweir_testkit::KubernetesApi;
 use ring::hmac;

@@ -2,7 +2,7 @@
 //! chart grants what they grant.
 
 use crate::kubernetes::BINARY;
-use flashweir_kubernetes::policy::OverloadPolicySpec;
+use flashweir_control::kubernetes::policy::OverloadPolicySpec;
 use flashweir_testkit::Flashweir;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -6,10 +6,10 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use flashweir_client::{HmacKey, Keys};
 use flashweir_core::{Duration as CoreDuration, Rate};
 use flashweir_feedback::{Datagram, Feedback, Field, KeyRing};
 use flashweir_testkit::{GatewayBuilder, Load, Upstream, eventually};
+use flashweir_tower::client::{HmacKey, Keys};
 
 use crate::news::scene::{Scene, binary};
 

@@ -7,10 +7,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use flashweir_client::Keys;
 use flashweir_core::{Duration as CoreDuration, Rate};
 use flashweir_feedback::{Feedback, Field, KeyRing, Mac};
 use flashweir_testkit::{Client, GatewayBuilder, Load, Message, Metrics, Upstream, eventually};
+use flashweir_tower::client::Keys;
 
 use crate::news::scene::{Scene, binary, count};
 

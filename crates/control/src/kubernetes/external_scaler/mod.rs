@@ -7,7 +7,7 @@
 
 pub mod messages;
 
-use crate::desired::DesiredTable;
+use crate::kubernetes::desired::DesiredTable;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use http::{Request, Response};
 use messages::{
@@ -188,7 +188,7 @@ impl Service<Request<Body>> for ExternalScaler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desired::DesiredReplicas;
+    use crate::kubernetes::desired::DesiredReplicas;
     use std::collections::{BTreeMap, HashMap};
     use tonic::Code;
 

@@ -8,9 +8,9 @@
 //! writes are refused, or not answered, has stopped before another may begin.
 
 use super::watches::{LONGEST_WAIT, Members, ObservedLease};
-use crate::back_off::BackOff;
-use crate::cluster::ApiError;
-use crate::leader::{Leader, WRITES_PER_DURATION};
+use crate::kubernetes::back_off::BackOff;
+use crate::kubernetes::cluster::ApiError;
+use crate::kubernetes::leader::{Leader, WRITES_PER_DURATION};
 use flashweir_core::{Duration, Rng};
 use flashweir_runtime::{Candidacy, CarrierCounts, HeldLease, random_u64};
 use std::net::SocketAddr;

@@ -16,9 +16,9 @@ mod reporting;
 pub mod stream;
 mod watches;
 
-use crate::cluster::{Cluster, connect};
-use crate::leader::Leader;
-use crate::settings::KubernetesError;
+use crate::kubernetes::cluster::{Cluster, connect};
+use crate::kubernetes::leader::Leader;
+use crate::kubernetes::settings::KubernetesError;
 use election::{Election, LEASE};
 use flashweir_runtime::{ClusterCarrier, ClusterLink, cluster_link};
 use kube::Client;

@@ -6,7 +6,7 @@
 
 use super::stream::ReportStream;
 use super::watches::{Members, ObservedLease};
-use crate::back_off::BackOff;
+use crate::kubernetes::back_off::BackOff;
 use flashweir_core::Duration;
 use flashweir_runtime::{ClusterArrival, random_u64};
 use std::net::SocketAddr;

@@ -1,11 +1,11 @@
 //! Objects that gateways watch at the API server: the EndpointSlices of their Service, which say who is one
 //! of them, and the Lease, which says who leads. While the API server is gone the last state stays in use.
 
-use crate::back_off::BackOff;
-use crate::cluster::{ApiErrorText, endpoint_slices, lease_record, leases, of_service};
-use crate::lease::LeaseRecord;
-use crate::objects::{Port, all_endpoints};
-use crate::watched::Watched;
+use crate::kubernetes::back_off::BackOff;
+use crate::kubernetes::cluster::{ApiErrorText, endpoint_slices, lease_record, leases, of_service};
+use crate::kubernetes::lease::LeaseRecord;
+use crate::kubernetes::objects::{Port, all_endpoints};
+use crate::kubernetes::watched::Watched;
 use flashweir_core::Duration;
 use flashweir_core::limits::GATEWAYS;
 use flashweir_runtime::random_u64;

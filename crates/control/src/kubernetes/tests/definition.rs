@@ -1,10 +1,10 @@
 //! The custom resource definition in `deploy/` is that of the code.
 
-use crate::policy::OverloadPolicy;
+use crate::kubernetes::policy::OverloadPolicy;
 use kube::CustomResourceExt as _;
 use std::path::Path;
 
-const HEAD: &str = "# Generated from crates/kubernetes/src/policy.rs; FLASHWEIR_BLESS=1 cargo test -p flashweir-kubernetes writes it again.\n";
+const HEAD: &str = "# Generated from crates/control/src/kubernetes/policy.rs; FLASHWEIR_BLESS=1 cargo test -p flashweir-control --features kubernetes writes it again.\n";
 
 /// Goal: what an operator installs accepts what the code reads. The chart has the same file, since Helm reads none outside of a chart.
 #[test]
@@ -22,7 +22,7 @@ fn the_definition_is_that_of_the_code() {
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             committed == text,
-            "deploy/{file} is stale: FLASHWEIR_BLESS=1 cargo test -p flashweir-kubernetes writes it"
+            "deploy/{file} is stale: FLASHWEIR_BLESS=1 cargo test -p flashweir-control --features kubernetes writes it"
         );
     }
 }

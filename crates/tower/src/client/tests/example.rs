@@ -1,7 +1,7 @@
 //! Goal: the example keeps to what a real server asks for. Method: a scripted server that signs its field; `cargo test` builds the
 //! example beside this test.
 
-use crate::{HmacKey, Keys};
+use crate::client::{HmacKey, Keys};
 use flashweir_core::{Duration, Rate};
 use flashweir_feedback::{Feedback, Field, KeyRing};
 use flashweir_testkit::{Connection, Process, Upstream, skip};
@@ -18,7 +18,10 @@ fn example() -> Option<PathBuf> {
     let example = test.parent()?.parent()?.join("examples/caller");
     let is_there = example.exists();
     if !is_there {
-        skip("the library's example", "it is not built; `cargo test -p flashweir-client` builds it");
+        skip(
+            "the library's example",
+            "it is not built; `cargo test -p flashweir-tower --features client` builds it",
+        );
     }
     is_there.then_some(example)
 }

@@ -1,6 +1,6 @@
 //! Goal: the layer hears what a gRPC answer says in its trailers. Method: hyper's client and server of HTTP/2 on loopback.
 
-use crate::{Caller, EndpointSettings, Node, NodeSettings, OverloadLayer, WatchedBody};
+use crate::client::{Caller, EndpointSettings, Node, NodeSettings, OverloadLayer, WatchedBody};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, Empty, Full};

@@ -4,7 +4,7 @@ use super::judged::Judged;
 use super::{SimArgs, csv, json, network_csv, page, progress, table};
 use crate::scenario::{Scenario, ScenarioError, Settings, Sheet};
 use anyhow::{Context as _, bail};
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{RunOutcome, Simulation};
 use std::io::Write as _;

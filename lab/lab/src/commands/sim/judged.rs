@@ -1,7 +1,7 @@
 //! Findings of a scenario's runs.
 
 use crate::scenario::{Scenario, Sheet};
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 use flashweir_sim::request::RunOutcome;
 
 /// Findings of the runs.

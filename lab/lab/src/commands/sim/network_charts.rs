@@ -1,7 +1,7 @@
 //! Links, transfers and the router over time.
 
 use super::judged::Judged;
-use flashweir_report::{Chart, Figure, Hue, Point, Series};
+use flashweir_load::report::{Chart, Figure, Hue, Point, Series};
 use flashweir_sim::request::{LinkBin, RunOutcome};
 
 /// One line each; more could not be distinguished.

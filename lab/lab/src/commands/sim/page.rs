@@ -5,7 +5,7 @@ use super::judged::Judged;
 use super::network_charts::{self, Figures};
 use super::table;
 use crate::scenario::Statistic;
-use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Section, Series, Table, Tone};
+use flashweir_load::report::{Chart, Figure, Hue, KeyFigure, Page, Section, Series, Table, Tone};
 use flashweir_sim::request::Counts;
 use std::path::Path;
 

@@ -83,5 +83,5 @@ fn written(value: f64, unit: Unit) -> String {
         Unit::PerSecond | Unit::Milliseconds | Unit::KilobitsPerSecond => 1,
         Unit::Factor => 3,
     };
-    flashweir_report::number(value, decimals)
+    flashweir_load::report::number(value, decimals)
 }

@@ -6,7 +6,7 @@ mod report;
 
 use anyhow::{Context as _, ensure};
 use flashweir_admission::flash_crowd::{Baseline, Settings};
-use flashweir_command::exit::UsageError;
+use flashweir_config::command::exit::UsageError;
 use flashweir_config::{Config, Overrides};
 use flashweir_core::Duration;
 use flashweir_load::command::recorded::{LogFormat, UNKNOWN_TO_LOGS, format_help, problem_notes};
@@ -44,15 +44,15 @@ pub(crate) struct WhatIfArgs {
     format: LogFormat,
     /// F times as many requests; the copies come within a second of the original.
     #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true,
-          value_parser = flashweir_command::numbers::positive, requires = "whatif")]
+          value_parser = flashweir_config::command::numbers::positive, requires = "whatif")]
     scale: f64,
     /// Time runs F times faster.
     #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true,
-          value_parser = flashweir_command::numbers::positive, requires = "whatif")]
+          value_parser = flashweir_config::command::numbers::positive, requires = "whatif")]
     squeeze: f64,
     /// Assume that a worker needs MS milliseconds for a request, on average (exponential).
     #[arg(long, value_name = "MS", default_value_t = 20.0, allow_negative_numbers = true,
-          value_parser = flashweir_command::numbers::within(0.001, 3_600_000.0), requires = "whatif")]
+          value_parser = flashweir_config::command::numbers::within(0.001, 3_600_000.0), requires = "whatif")]
     service_ms: f64,
     /// Assume N workers, each with its own processor; further requests wait in their order.
     #[arg(long, value_name = "N", default_value = "4", requires = "whatif")]

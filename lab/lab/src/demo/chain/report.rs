@@ -4,7 +4,7 @@ use super::calls::{CALLS, Chain, OVERLOAD};
 use super::{CROWD, JUDGED_AFTER, QUIET, Story, TARGET, Visit};
 use crate::demo::files::write_file;
 use flashweir_load::Second;
-use flashweir_report::{Chart, Figure, Hue, Page, Point, ReportError, Section, Series, Table, number};
+use flashweir_load::report::{Chart, Figure, Hue, Page, Point, ReportError, Section, Series, Table, number};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use crate::experiments::laboratory::Simulation;
 use crate::experiments::{ExperimentError, Options};
 use flashweir_admission::sentry::LadderStep;
+use flashweir_load::report::Point;
 use flashweir_provisioning::{ApplicationPolicy, Mode, Policy};
-use flashweir_report::Point;
 use flashweir_sim::pool::{
     ApplicationModel, ApplicationOutcome, Bin, PoolOutcome, Scaler, Scenario, StartUp, run,
 };

@@ -5,7 +5,7 @@ use crate::experiments::laboratory::Simulation;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule, Spread};
 use flashweir_core::measure::Histogram;
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 use flashweir_sim::request::{Counts, Policy, Scenario, run};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use std::collections::BTreeMap;

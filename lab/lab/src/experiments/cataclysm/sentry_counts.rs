@@ -6,9 +6,9 @@ use crate::experiments::finding::Claim;
 use crate::experiments::laboratory::Simulation;
 use crate::experiments::plot::Plot;
 use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule, Shape};
+use flashweir_load::report::Point;
 use flashweir_provisioning::queueing::ServiceTime;
 use flashweir_provisioning::{ApplicationPolicy, Mode, Policy};
-use flashweir_report::Point;
 use flashweir_sim::pool::{
     ApplicationModel, ApplicationOutcome, PoolOutcome, Scaler, Scenario, SentryModel, run as run_pool,
 };

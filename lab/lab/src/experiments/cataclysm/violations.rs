@@ -13,8 +13,8 @@ use crate::experiments::{Experiment, ExperimentError, Finding, Laboratory, Rule,
 use flashweir_admission::sentry::Policy as SentryRules;
 use flashweir_core::Instant;
 use flashweir_core::measure::Histogram;
+use flashweir_load::report::Point;
 use flashweir_provisioning::Mode;
-use flashweir_report::Point;
 use flashweir_sim::pool::{ApplicationOutcome, run as run_pool};
 use flashweir_sim::request::{Fault, FaultKind, Policy, Scenario, SentryPolicy, run as run_requests};
 use flashweir_workload::{ArrivalProcess, Schedule};

@@ -12,7 +12,7 @@ use crate::experiments::laboratory::Simulation;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule};
 use flashweir_admission::ladder::{PUBLISHED_POLL, Published};
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 use flashweir_sim::request::senders::{
     FeedbackModel, LadderModel, NodeModel, Obedience, Scenario, SenderModel, SenderOutcome, Transport, run,
 };

@@ -4,7 +4,7 @@ use super::server::{Load, Measured, Spacing, closed_form_rps};
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule, Spread};
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 use std::sync::Arc;
 use std::time::Duration;
 

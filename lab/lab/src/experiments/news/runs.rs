@@ -4,7 +4,7 @@ use super::plant::{Mode, scenario};
 use crate::experiments::laboratory::Simulation;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule, Spread};
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 use flashweir_sim::news::{Bin, NewsOutcome, Scenario};
 use flashweir_sim::router::Tick;
 use std::ops::Range;

@@ -6,7 +6,7 @@ use super::testbed::{BIN_S, BOTTLENECK, CROWD, Testbed, memory_in_use, stretches
 use crate::experiments::{ExperimentError, Laboratory};
 use flashweir_admission::flash_crowd::Mode as AlarmMode;
 use flashweir_core::Instant;
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 use flashweir_sim::request::{Counts, PacketOutcome, RouterOutcome, RunOutcome};
 use flashweir_sim::router::Tick;
 use std::ops::Range;

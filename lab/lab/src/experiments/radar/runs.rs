@@ -4,7 +4,7 @@ use super::plant::{Mode, Step};
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{ExperimentError, Laboratory, Row, Rule};
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 use flashweir_sim::replicas::ReplicasOutcome;
 use std::sync::Arc;
 

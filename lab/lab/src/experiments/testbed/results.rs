@@ -5,7 +5,7 @@ use super::scene::{Protection, Scene, TestbedRun};
 use crate::experiments::plot::Plot;
 use crate::experiments::seed_values::SeedValues;
 use crate::experiments::{Row, Rule, Spread};
-use flashweir_report::Point;
+use flashweir_load::report::Point;
 
 /// The records of all runs that were made.
 #[derive(Clone, Debug, Default)]

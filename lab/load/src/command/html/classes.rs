@@ -3,8 +3,8 @@
 use super::ledger;
 use super::text::{NOTHING, count, digits, share};
 use super::timeline::Timeline;
+use crate::report::{ReportError, Section, Table};
 use crate::{LoadResult, Tally};
-use flashweir_report::{ReportError, Section, Table};
 
 /// More ledgers below one another are not compared any more, only scrolled past; the table has all classes.
 const LEDGERS_MOST: usize = 8;

@@ -3,8 +3,8 @@
 use super::latency::cells;
 use super::text::measured;
 use super::timeline::Timeline;
+use crate::report::{Figure, Hue, ReportError, Section, Series, Table};
 use crate::{LoadResult, Second};
-use flashweir_report::{Figure, Hue, ReportError, Section, Series, Table};
 
 /// The section.
 pub(super) fn section(result: &LoadResult, time: &Timeline) -> Result<Section, ReportError> {

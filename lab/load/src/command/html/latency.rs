@@ -2,10 +2,10 @@
 
 use super::text::{NOTHING, count, digits};
 use super::timeline::{SECONDS, Timeline};
+use crate::report::{Chart, Figure, HeatMap, Hue, ReportError, Section, Series, Table};
 use crate::{LoadResult, Percentiles, Tally};
 use anyhow::Context;
 use flashweir_core::measure::histogram::Sparse;
-use flashweir_report::{Chart, Figure, HeatMap, Hue, ReportError, Section, Series, Table};
 
 const US_PER_MS: f64 = 1e3;
 

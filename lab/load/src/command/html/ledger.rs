@@ -2,8 +2,8 @@
 
 use super::text::{count, plural, share};
 use super::timeline::Timeline;
+use crate::report::{Chart, Figure, Hue, ReportError, Section, Series, Table};
 use crate::{LoadResult, Second, Tally};
-use flashweir_report::{Chart, Figure, Hue, ReportError, Section, Series, Table};
 
 /// The name and colour of an outcome, and how many tries of a second had it.
 type Layer = (&'static str, Hue, fn(&Second) -> u64);

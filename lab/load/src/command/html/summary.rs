@@ -1,8 +1,8 @@
 //! The first facts for a reader: the run, whether to trust it, and the few numbers that matter.
 
 use super::text::{NOTHING, bytes, count, digits, measured, plural, seconds, share};
+use crate::report::{KeyFigure, Section, Table, Tone, number};
 use crate::{LoadResult, Recovery};
-use flashweir_report::{KeyFigure, Section, Table, Tone, number};
 
 /// The page's heading.
 pub(super) fn title(result: &LoadResult) -> String {

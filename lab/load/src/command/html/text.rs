@@ -1,6 +1,6 @@
 //! Numbers as the page writes them.
 
-use flashweir_report::number;
+use crate::report::number;
 
 /// Placeholder where nothing was measured.
 pub(super) const NOTHING: &str = "–";

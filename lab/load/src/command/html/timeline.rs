@@ -1,7 +1,7 @@
 //! The time axis that all charts share, and the values on it.
 
+use crate::report::{Chart, Point};
 use crate::{LoadResult, Second};
-use flashweir_report::{Chart, Point};
 
 /// The label of every time axis.
 pub(super) const SECONDS: &str = "seconds since the first moment of the schedule";

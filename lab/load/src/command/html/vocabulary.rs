@@ -1,6 +1,6 @@
 //! Meaning of the words on the page.
 
-use flashweir_report::Section;
+use crate::report::Section;
 
 const WORDS: [&str; 9] = [
     "A person comes at a moment fixed before the run and makes one or more requests; each request may take several \

@@ -2,8 +2,8 @@
 
 use super::history::History;
 use crate::command::metric::{Quantity, written};
+use crate::report::number;
 use crate::{Counts, Progress};
-use flashweir_report::number;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};

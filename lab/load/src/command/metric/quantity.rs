@@ -68,9 +68,9 @@ impl Quantity {
 /// A value as people read it, with its unit.
 pub(in super::super) fn written(value: f64, quantity: Quantity) -> String {
     match quantity {
-        Quantity::Count => flashweir_report::number(value, 0),
+        Quantity::Count => crate::report::number(value, 0),
         Quantity::Share => format!("{:.2} %", value * 100.0),
-        Quantity::Rate => format!("{}/s", flashweir_report::number(value, 1)),
+        Quantity::Rate => format!("{}/s", crate::report::number(value, 1)),
         Quantity::Factor => format!("{value:.3}"),
         Quantity::Time if value.is_infinite() => "never".to_owned(),
         // Three or four significant digits for any size.

@@ -1,8 +1,8 @@
 //! Findings that a table cannot show well, a sentence each.
 
 use crate::command::metric::seconds;
+use crate::report::number;
 use crate::{LoadResult, RunFacts};
-use flashweir_report::number;
 
 /// The sentences of a result, in the order people ask.
 pub(super) fn of(result: &LoadResult) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! A figure in its own file, where no page says what it is called and what its colours mean.
 
 use super::{Figure, LegendEntry, Swatch, WIDTH};
-use crate::ReportError;
-use crate::canvas::text_width;
+use crate::report::ReportError;
+use crate::report::canvas::text_width;
 use askama::Template;
 
 /// Pixels: the title's line, a line of the legend, its text, a sample and the gap behind it, and between two
@@ -77,7 +77,7 @@ fn placed(legend: &[LegendEntry]) -> Vec<Placed<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Chart, Hue, Series};
+    use crate::report::{Chart, Hue, Series};
 
     #[test]
     fn a_file_of_its_own_has_title_plot_and_a_legend_that_wraps() {

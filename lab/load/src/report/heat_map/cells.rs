@@ -1,7 +1,7 @@
 //! From columns of cells, however many and however fine, to a grid that fits the plot.
 
 use super::{Cell, HeatMap};
-use crate::scale::Scale;
+use crate::report::scale::Scale;
 
 /// Columns at most: with more they would be narrower than the eye can follow.
 pub(super) const COLUMNS_MOST: f64 = 240.0;
@@ -106,7 +106,7 @@ fn add(rows: &mut [f64; ROWS], cell: &Cell, share: f64, y: &Scale) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Hue;
+    use crate::report::Hue;
 
     fn map(seconds: usize, width: f64) -> HeatMap {
         (0..seconds).fold(HeatMap::new("m", "s", "ms", "requests"), |map, second| {

@@ -32,7 +32,7 @@ pub(super) fn light(level: usize) -> String {
     hex(between(&LIGHT, level))
 }
 
-/// CSS rules for dark pages, as [`crate::palette::dark_rules`] makes them.
+/// CSS rules for dark pages, as [`crate::report::palette::dark_rules`] makes them.
 pub(crate) fn dark_rules() -> String {
     (0..LEVELS).fold(String::new(), |mut rules, level| {
         let dark = hex(between(&DARK, level));

@@ -3,11 +3,11 @@
 use super::HeatMap;
 use super::cells::{Grid, ROWS, shown, y_range};
 use super::colours::{LEVELS, level, light};
-use crate::canvas::{Canvas, Pixel, draw, text_width};
-use crate::chart_drawing::{nothing_measured, time_axis};
-use crate::figure::{Figure, LegendEntry, PLOT_LEFT, PLOT_RIGHT, Swatch, WIDTH};
-use crate::scale::{Scale, number};
-use crate::{Hue, ReportError};
+use crate::report::canvas::{Canvas, Pixel, draw, text_width};
+use crate::report::chart_drawing::{nothing_measured, time_axis};
+use crate::report::figure::{Figure, LegendEntry, PLOT_LEFT, PLOT_RIGHT, Swatch, WIDTH};
+use crate::report::scale::{Scale, number};
+use crate::report::{Hue, ReportError};
 use core::fmt::Write;
 use plotters::style::text_anchor::{HPos, VPos};
 

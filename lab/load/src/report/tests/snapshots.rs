@@ -1,6 +1,6 @@
 //! A small chart and a small page, letter for letter: a change of look shows up in review.
 
-use crate::{Chart, HeatMap, Hue, KeyFigure, Page, Section, Series, Span, Strip, Table, Tone};
+use crate::report::{Chart, HeatMap, Hue, KeyFigure, Page, Section, Series, Span, Strip, Table, Tone};
 
 fn chart() -> Chart {
     Chart::new("Rates", "seconds", "requests/s")

@@ -1,10 +1,10 @@
 //! Finding of a run of the figure, in the paper's seconds and requests.
 
 use super::crowd::{CLASSES, Crowd, LENGTH_S, PATIENCE_S, TARGET_S};
-use crate::percentile::admitted_ms;
+use crate::report::{Chart, Figure, Hue, Point, ReportError, Series};
+use crate::trials::percentile::admitted_ms;
+use crate::{LoadResult, Second};
 use flashweir_core::Reason;
-use flashweir_load::{LoadResult, Second};
-use flashweir_report::{Chart, Figure, Hue, Point, ReportError, Series};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -249,7 +249,7 @@ fn csv(lines: &[(String, Vec<Point>)], p95_s: &[Point]) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use flashweir_load::Tally;
+    use crate::Tally;
 
     fn tally(second: impl Fn(f64) -> Second) -> Tally {
         let series = (0..96).map(|number| Second { second: number, ..second(number as f64 * 5.0) }).collect();

@@ -60,8 +60,8 @@ impl Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::cataclysm::Finding;
-    use crate::cataclysm::finding::tests::as_in_the_paper;
+    use crate::trials::cataclysm::Finding;
+    use crate::trials::cataclysm::finding::tests::as_in_the_paper;
 
     #[test]
     fn a_page_of_a_run_as_in_the_paper() {

@@ -154,7 +154,7 @@ fn where_the_rest_went(cell: &Cell, what: What) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::{ComparisonOutcome, Range, Scene, Setup};
+    use crate::trials::comparison::{ComparisonOutcome, Range, Scene, Setup};
 
     fn cell(goodput: f64, spread: f64) -> Option<Cell> {
         let median = ComparisonOutcome {

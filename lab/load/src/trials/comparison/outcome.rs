@@ -1,8 +1,8 @@
 //! Outcome of one crowd of the comparison.
 
 use super::scene::{GOLD, PATIENCE_S, Scene};
-use crate::percentile::admitted_ms;
-use flashweir_load::{LoadResult, Second, Tally};
+use crate::trials::percentile::admitted_ms;
+use crate::{LoadResult, Second, Tally};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

@@ -229,7 +229,7 @@ fn capital(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::comparison::{
+    use crate::trials::comparison::{
         Cell, Column, Comparison, ComparisonOutcome, Range, Row, Scene, Setup, TunedSetting,
     };
 

@@ -6,7 +6,7 @@
 //!
 //! Bars: no alarm, no refusal, at most one change of the verdict a minute.
 
-use crate::useful::Composition;
+use crate::trials::useful::Composition;
 use flashweir_core::measure::Useful;
 use std::fmt::Write;
 

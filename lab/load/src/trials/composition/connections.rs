@@ -1,7 +1,7 @@
 //! Thousands of new connections a second, each with one request, at an origin of cheap pages.
 
-use crate::spread::{cell, median};
-use crate::useful::Composition;
+use crate::trials::spread::{cell, median};
+use crate::trials::useful::Composition;
 use flashweir_core::measure::Useful;
 use std::fmt::Write;
 

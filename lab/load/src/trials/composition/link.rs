@@ -3,9 +3,9 @@
 //! The origin has much to spare; the link does not carry the crowd's answers. The number is completions in
 //! time a second. The bar: the default composition reaches [`BAR`] of the best rate limit on every link.
 
-use crate::comparison::Knob;
-use crate::spread::{cell, median};
-use crate::useful::Composition;
+use crate::trials::comparison::Knob;
+use crate::trials::spread::{cell, median};
+use crate::trials::useful::Composition;
 use std::fmt::Write;
 
 /// The default composition over the best rate limit, at least.

@@ -1,7 +1,7 @@
 //! A crowd that comes through a sidecar in front: the gateway with the sentry alone, with NEWS beside it, and
 //! with the ladder as well, which asks the sidecar for less. Together they must not throttle twice.
 
-use crate::spread::{cell, median};
+use crate::trials::spread::{cell, median};
 use flashweir_core::measure::Useful;
 use std::fmt::Write;
 

@@ -11,7 +11,7 @@
 //! after the end.
 
 use super::traces::Trace;
-use crate::useful::Composition;
+use crate::trials::useful::Composition;
 use flashweir_core::measure::Useful;
 use std::fmt::Write;
 

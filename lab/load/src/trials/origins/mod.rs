@@ -8,8 +8,8 @@
 
 mod page;
 
-use crate::percentile::admitted_ms;
-use flashweir_load::{LoadResult, Second};
+use crate::trials::percentile::admitted_ms;
+use crate::{LoadResult, Second};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `docs/origins.md`.
 
 use super::{BAR, Belief, CALM_LOAD, FIRST, FoundLimit, Origin, OriginRun, Protection, Report, Row, TARGET};
-use crate::spread::{cell, median};
+use crate::trials::spread::{cell, median};
 use std::fmt::Write;
 
 /// A part of the busy share that is not in the origin's account is mentioned from here on.

@@ -1,8 +1,8 @@
 //! The bars, and the lines of "What was missed".
 
 use super::{Phase, Report, Row};
-use crate::origins::{Belief, Protection};
-use crate::spread::median;
+use crate::trials::origins::{Belief, Protection};
+use crate::trials::spread::median;
 use std::fmt::Write;
 
 /// Least useful share in the crowd, and least part of what the best static limit came to.

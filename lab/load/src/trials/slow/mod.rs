@@ -13,9 +13,9 @@ mod scene;
 pub use judgement::{BAR, EARLY_PER_REFUSED};
 pub use scene::{CALM_S, CROWD_S, Kind, Loss, Offered, Origin, Phase, Speaks};
 
-use crate::origins::{Belief, FoundLimit, Protection, Share};
-use crate::percentile::admitted_ms;
-use flashweir_load::{Second, Tally};
+use crate::trials::origins::{Belief, FoundLimit, Protection, Share};
+use crate::trials::percentile::admitted_ms;
+use crate::{Second, Tally};
 use serde::{Deserialize, Serialize};
 
 /// Beginning of the calm in which a request of a thousand may be refused, seconds.

@@ -1,8 +1,8 @@
 //! `docs/slow-origins.md`.
 
 use super::{BAR, EARLY_PER_REFUSED, EARLY_S, Origin, Phase, PhaseResult, Report, Row, SlowRun};
-use crate::origins::{FIRST, Protection, TARGET};
-use crate::spread::cell;
+use crate::trials::origins::{FIRST, Protection, TARGET};
+use crate::trials::spread::cell;
 use std::fmt::Write;
 
 impl Phase {
@@ -221,7 +221,7 @@ const _: () = assert!(FIRST.as_secs() == 3 && EARLY_S == 10);
 mod tests {
     use super::super::{Early, KindResult, Loss};
     use super::*;
-    use crate::origins::{Belief, FoundLimit, Plan, Share};
+    use crate::trials::origins::{Belief, FoundLimit, Plan, Share};
 
     /// A run in which every phase came to `worth`, and this number of the first kind were refused in calm.
     fn run(origin: Origin, protection: Protection, worth: f64, refused: u64) -> SlowRun {

@@ -1,7 +1,7 @@
 //! The origins whose requests differ, their kinds of request, and how much of each kind is offered in each
 //! phase.
 
-use crate::origins::TARGET;
+use crate::trials::origins::TARGET;
 use serde::{Deserialize, Serialize};
 
 /// Length of the calm, seconds: the long polls that are in flight at its end have reached their usual number.

@@ -1,7 +1,7 @@
 //! Medians and spread over the rounds, as text.
 
 use super::{Case, Composition, LOADS, PAGES_MS, UsefulRun};
-use crate::spread::{cell, median};
+use crate::trials::spread::{cell, median};
 use flashweir_core::measure::Useful;
 use std::fmt::Write;
 

@@ -3,10 +3,10 @@
 
 use anyhow::{Context as _, ensure};
 use flashweir_admission::flash_crowd::CeilingPriority;
+use flashweir_classify::Classifier;
 use flashweir_config::Config;
 use flashweir_core::limits::RECORDED_REQUESTS;
 use flashweir_core::{Duration, Hasher64, Rng};
-use flashweir_gateway::Classifier;
 use flashweir_sim::request::{ClassModel, Work};
 use flashweir_workload::documents::{Popularity, Sizes};
 use flashweir_workload::recording::{Document, Recording};

@@ -134,7 +134,7 @@ impl Refusals<'_> {
 
 /// With thin gaps between thousands.
 pub(super) fn number(count: u64) -> String {
-    flashweir_report::number(count as f64, 0)
+    flashweir_load::report::number(count as f64, 0)
 }
 
 fn more(text: &mut String, rows: usize) {

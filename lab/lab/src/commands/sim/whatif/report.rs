@@ -2,7 +2,7 @@
 
 use super::refusals::{Refusals, clock, number, percent};
 use crate::commands::sim::csv::put;
-use flashweir_report::{Chart, Figure, Hue, KeyFigure, Page, Point, Section, Series, Table, Tone};
+use flashweir_load::report::{Chart, Figure, Hue, KeyFigure, Page, Point, Section, Series, Table, Tone};
 use flashweir_sim::request::Counts;
 use std::path::Path;
 

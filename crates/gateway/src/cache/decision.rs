@@ -1,0 +1,23 @@
+//! The decision about a request, by the cache or the pipeline.
+
+use crate::body::Body;
+use crate::pipeline::Permit;
+use crate::refusal::Refusal;
+use http::Response;
+
+/// The decision about a request.
+#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
+pub(crate) enum Decision {
+    /// It goes to the origin.
+    Admit(Box<Permit>),
+    /// The pipeline refused it.
+    Refuse(Refusal),
+    /// It is answered without the origin, and counted.
+    Answer(Response<Body>),
+}
+
+impl From<Result<Box<Permit>, Refusal>> for Decision {
+    fn from(decided: Result<Box<Permit>, Refusal>) -> Self {
+        decided.map_or_else(Self::Refuse, Self::Admit)
+    }
+}
