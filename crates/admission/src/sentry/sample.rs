@@ -33,7 +33,7 @@ pub struct Sample {
     pub shed: u64,
     /// Requests in flight at the end of the interval.
     pub in_flight: u32,
-    /// Of the requests, those that hold no place: see [`Long`](super::Long).
+    /// Of the requests, those that hold no place: see [`LongRequests`](super::LongRequests).
     pub long: LongCounts,
     /// Requests held at the end of the interval.
     pub held: u32,

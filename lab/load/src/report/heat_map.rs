@@ -15,12 +15,12 @@ use crate::report::{Figure, Hue, ReportError};
 /// share it.
 ///
 /// ```
-/// use crate::report::HeatMap;
+/// use flashweir_load::report::HeatMap;
 /// let map = HeatMap::new("Latency", "seconds", "ms", "requests")
 ///     .column(0.0, 1.0, [(1.0, 1.06, 900), (8.0, 8.5, 3)])
 ///     .column(1.0, 2.0, [(1.0, 1.06, 850)]);
 /// assert!(map.figure()?.svg().contains("1.0 to 8.5 ms"));
-/// # Ok::<(), crate::report::ReportError>(())
+/// # Ok::<(), flashweir_load::report::ReportError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct HeatMap {

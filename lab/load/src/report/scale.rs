@@ -154,7 +154,7 @@ fn nice_step(range: f64, ticks: f64) -> f64 {
 /// A number with commas between thousands, rounded to `decimals` decimals.
 ///
 /// ```
-/// assert_eq!(crate::report::number(14356.2, 0), "14,356");
+/// assert_eq!(flashweir_load::report::number(14356.2, 0), "14,356");
 /// ```
 #[must_use]
 pub fn number(value: f64, decimals: usize) -> String {
