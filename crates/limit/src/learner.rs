@@ -278,7 +278,7 @@ impl Learner {
         let is_crowd = self.evidence.is_informed() && !self.learned.is_calm && (is_busy || is_held_up);
         let prompt_max = self.prompt.limit();
         if !is_crowd && !tick.is_waiting && prompt_max.is_none() {
-            let part = 1.0 - libm::exp(-tick.span_s / LATELY_S);
+            let part = 1.0 - libm::exp(-tick.span_s / EXEMPT_S);
             self.exempt_usual += (f64::from(tick.exempt) - self.exempt_usual) * part;
             // The mean of all calm so far, until that is as long.
             self.calm_s = (self.calm_s + tick.span_s).min(LATELY_S);
@@ -488,7 +488,10 @@ const IDLE_SHARE: f64 = 0.75;
 const IDLE_QUANTILE: f64 = 0.2;
 /// One request alone is never slowed by others.
 const IDLE_MIN: f64 = 1.1;
-/// Time over which exempt requests in flight and demand are averaged in calm, seconds.
+/// Time over which exempt requests in flight are averaged in calm, seconds: less than many of them take, or
+/// their number is known too late.
+const EXEMPT_S: f64 = 5.0;
+/// Time over which demand is averaged in calm, seconds.
 const LATELY_S: f64 = 20.0;
 /// Failures over completions that make the limit fall. Some requests always fail.
 const FAILED_MAX: f64 = 0.25;
