@@ -454,7 +454,7 @@ impl Learner {
 const FIRST_COMPLETIONS: f64 = 16.0;
 /// Completions up to which a start is cold.
 const COLD_COMPLETIONS: f64 = 64.0;
-/// Exempt requests over the limit up to which there may be as many at a cold start, crowd or not.
+/// Exempt requests that there may be at a cold start in a crowd, over the limit.
 const COLD_EXEMPT: u32 = 2;
 /// Scale of a base down to which requests are taken for as late as those of the base, where others come back
 /// soon by it.

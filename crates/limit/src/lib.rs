@@ -22,8 +22,8 @@
 //! 3. *Policy.* The limit worth most in work done in time. It rises by what was shown (completions near the
 //!    limit, never time), and falls only while the origin is more likely short of something than not.
 //! 4. *Exempt* requests hold no place among those that the limit is for. *Long classes*, whose requests take
-//!    longer than the target even alone while others do not, are exempt; in a crowd as many as in calm and
-//!    two standard deviations, at a cold start at least twice the limit.
+//!    longer than the target even alone while others do not, are exempt; in a crowd as many as in the last
+//!    seconds of calm and two standard deviations, at a cold start at least twice the limit.
 //! 5. *Prompt classes*, whose requests complete as soon as usual while those of others take four times as
 //!    long and fill the limit, are exempt, too: what slows the others is nothing that they need.
 //! 6. *Silence.* Where requests hold all places and none completes for longer than chance explains, those
