@@ -12,14 +12,13 @@
 //! BLACK sits on RED. Here it sits on REM's marks, so that it differs from the other rules in the policing
 //! alone.
 
-use crate::occupancy::{Occupancy, PUBLISHED_ENTRIES};
-use crate::rem::{Rem, RemPrice};
-use crate::{Arrival, Fate};
+use super::occupancy::{Occupancy, PUBLISHED_ENTRIES};
+use flashweir_aqm::{Arrival, Fate, Rem, RemPrice};
 use flashweir_core::{Duration, Instant, Rng};
 
 /// BLACK's policing over REM's marks.
 #[derive(Clone, Debug)]
-pub struct BlackLike {
+pub(super) struct BlackLike {
     rem: Rem,
     price: RemPrice,
     period: Duration,
@@ -33,8 +32,7 @@ pub struct BlackLike {
 impl BlackLike {
     /// At a link of this rate, with fractions computed each `period` (the paper's second). `rem` must pass
     /// [`Rem::check`].
-    #[must_use]
-    pub fn new(rem: &Rem, period: Duration, rate_bits_per_s: u64) -> Self {
+    pub(super) fn new(rem: &Rem, period: Duration, rate_bits_per_s: u64) -> Self {
         Self {
             rem: *rem,
             price: RemPrice::new(rem, rate_bits_per_s),
@@ -47,14 +45,13 @@ impl BlackLike {
     }
 
     /// Its estimate of the number of flows, of the last period with samples.
-    #[must_use]
-    pub fn active_flows(&self) -> f64 {
+    pub(super) fn active_flows(&self) -> f64 {
         self.active
     }
 
     /// Decides about a packet that finds `queue_packets` in the queue; `sample` is the flow of one of these,
     /// drawn at random, and is asked only where the queue is above its target.
-    pub fn arrive(
+    pub(super) fn arrive(
         &mut self,
         now: Instant,
         queue_packets: usize,
@@ -79,7 +76,13 @@ impl BlackLike {
     }
 
     /// Returns whether a packet that is sent now, of a queue of `queue_packets` with itself, gets a mark.
-    pub fn depart(&mut self, now: Instant, queue_packets: usize, is_markable: bool, rng: &mut Rng) -> bool {
+    pub(super) fn depart(
+        &mut self,
+        now: Instant,
+        queue_packets: usize,
+        is_markable: bool,
+        rng: &mut Rng,
+    ) -> bool {
         self.advance(now, queue_packets);
         self.rem.marks && is_markable && self.price.strikes(rng)
     }

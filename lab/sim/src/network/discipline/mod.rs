@@ -1,11 +1,16 @@
 //! Queue disciplines: which packets a link drops or marks, and when.
 
+mod black;
+mod occupancy;
 mod policed;
+mod published;
+#[cfg(test)]
+mod published_tests;
 mod red;
 mod rem;
 
-pub use flashweir_aqm::published::Counter;
-pub use flashweir_aqm::{PublishedSettings, PurgeSettings, Rem, SurplusUnit};
+pub use flashweir_aqm::{PurgeSettings, Rem, SurplusUnit};
+pub use published::{Counter, PublishedSettings};
 pub use red::Red;
 
 use super::NetworkError;
@@ -58,7 +63,7 @@ impl Discipline {
                 let expected = "at least 0.001 seconds";
                 NetworkError::unless(period_ok, "BLACK period", period.as_secs_f64(), expected)
             }
-            Self::PublishedPurge(settings) => Ok(settings.check()?),
+            Self::PublishedPurge(settings) => settings.check(),
             Self::Purge(settings) => Ok(settings.check()?),
         }
     }

@@ -19,21 +19,11 @@
 use flashweir_core::measure::SpaceSaving;
 
 /// The paper's table of high-bandwidth flows ("HBF cache size 50").
-pub const PUBLISHED_ENTRIES: usize = 50;
+pub(super) const PUBLISHED_ENTRIES: usize = 50;
 
 /// Hit fractions of the flows that were sampled most.
-///
-/// ```
-/// use flashweir_aqm::occupancy::Occupancy;
-/// let mut occupancy = Occupancy::<50>::new();
-/// for sample in 0..100 {
-///     occupancy.hit(if sample % 4 == 0 { 7 } else { 100 + sample });
-/// }
-/// occupancy.end_period();
-/// assert_eq!(occupancy.fraction(7), 0.25);
-/// ```
 #[derive(Clone, Debug)]
-pub struct Occupancy<const N: usize> {
+pub(super) struct Occupancy<const N: usize> {
     sampled: SpaceSaving<N>,
     /// Hits of this period.
     hits: [u32; N],
@@ -52,8 +42,7 @@ impl<const N: usize> Default for Occupancy<N> {
 
 impl<const N: usize> Occupancy<N> {
     /// Nothing sampled yet.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             sampled: SpaceSaving::default(),
             hits: [0; N],
@@ -64,7 +53,7 @@ impl<const N: usize> Occupancy<N> {
     }
 
     /// A packet of `flow` was sampled in the queue.
-    pub fn hit(&mut self, flow: u64) {
+    pub(super) fn hit(&mut self, flow: u64) {
         self.samples = self.samples.saturating_add(1);
         let Some((index, was_there)) = self.sampled.hit(flow, RANK_OF_A_HIT) else { return };
         if !was_there {
@@ -75,14 +64,13 @@ impl<const N: usize> Occupancy<N> {
     }
 
     /// Samples of this period (Ψ).
-    #[must_use]
-    pub fn samples(&self) -> u32 {
+    pub(super) fn samples(&self) -> u32 {
         self.samples
     }
 
     /// Computes the fractions of the period that ends. After two periods without samples they stay as they
     /// are.
-    pub fn end_period(&mut self) {
+    pub(super) fn end_period(&mut self) {
         let (before, now) = (f64::from(self.samples_before), f64::from(self.samples));
         if before + now > 0.0 {
             for (fraction, hits) in self.fractions.iter_mut().zip(&self.hits) {
@@ -96,14 +84,13 @@ impl<const N: usize> Occupancy<N> {
     }
 
     /// The hit fraction of a flow (Ω), 0 to 1; 0 for one that is not in the table.
-    #[must_use]
-    pub fn fraction(&self, flow: u64) -> f64 {
+    pub(super) fn fraction(&self, flow: u64) -> f64 {
         self.sampled.position(flow).map_or(0.0, |index| self.fractions[index])
     }
 
     /// The sum of all hit fractions, at most 1.
-    #[must_use]
-    pub fn total(&self) -> f64 {
+    #[cfg(test)]
+    pub(super) fn total(&self) -> f64 {
         self.sampled.iter().zip(&self.fractions).map(|(_, fraction)| fraction).sum()
     }
 }

@@ -1,11 +1,11 @@
-//! Disciplines that treat flows differently: BLACK, Purge as published, Purge repaired ([`flashweir_aqm`]).
+//! Disciplines that treat flows differently: BLACK, Purge as published, Purge repaired
+//! ([`flashweir_aqm::purge`]).
 
 use super::DisciplineStatus;
+use super::black::BlackLike;
+use super::published::{PublishedPurge, PublishedSettings};
 use crate::network::packet::Packet;
-use flashweir_aqm::{
-    Arrival, BlackLike, Fate, FlowHasher, FlowIdentity, PublishedPurge, PublishedSettings, Purge,
-    PurgeSettings, Rem,
-};
+use flashweir_aqm::{Arrival, Fate, FlowHasher, FlowIdentity, Purge, PurgeSettings, Rem};
 use flashweir_core::{Duration, Instant, Rng};
 use std::collections::VecDeque;
 

@@ -13,16 +13,15 @@
 //! the second period on, and (**P-6**) the probability of a drop is d itself; with 1 − φ^−d a flow of 12
 //! times its share would lose 1 % of its packets. Kept as published:
 //!
-//! * **P-1, P-2, P-10**: see [`crate::occupancy`]. **P-3**: see [`Counter`].
+//! * **P-1, P-2, P-10**: see [`occupancy`](super::occupancy). **P-3**: see [`Counter`].
 //! * **P-5**: the "stronger" signal is weaker than REM's whenever d < p.
 //! * **P-7**: d follows the units of S and the length of the period; nothing in it is a rate.
 //! * **P-8**: S is the last period's. After a period of drops S < 0 and policing ends for a whole period, in which the flood is back.
 //! * **P-9**: X counts what Purge itself drops, so the price stays high and the queue far below its target.
 
-use crate::min_sketch::MinSketch;
-use crate::occupancy::{Occupancy, PUBLISHED_ENTRIES};
-use crate::rem::{Rem, RemPrice};
-use crate::{Arrival, Fate, SettingError};
+use super::occupancy::{Occupancy, PUBLISHED_ENTRIES};
+use crate::network::NetworkError;
+use flashweir_aqm::{Arrival, Fate, MinSketch, Rem, RemPrice};
 use flashweir_core::{Duration, Instant, Rng};
 
 /// Settings of Purge as published.
@@ -50,18 +49,18 @@ impl PublishedSettings {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check(&self) -> Result<(), SettingError> {
+    pub fn check(&self) -> Result<(), NetworkError> {
         self.rem.check()?;
         let target = self.rem.target_packets;
-        SettingError::unless(target > 0.0, "Purge target_packets", target, "above 0")?;
+        NetworkError::unless(target > 0.0, "Purge target_packets", target, "above 0")?;
         let (period_s, period_ok) = (self.period.as_secs_f64(), self.period >= Duration::from_millis(1));
-        SettingError::unless(period_ok, "Purge period", period_s, "at least 0.001 seconds")
+        NetworkError::unless(period_ok, "Purge period", period_s, "at least 0.001 seconds")
     }
 }
 
 /// Purge as published, at one link.
 #[derive(Clone, Debug)]
-pub struct PublishedPurge {
+pub(super) struct PublishedPurge {
     settings: PublishedSettings,
     price: RemPrice,
     occupancy: Occupancy<PUBLISHED_ENTRIES>,
@@ -79,8 +78,7 @@ pub struct PublishedPurge {
 
 impl PublishedPurge {
     /// At a link of this rate. `settings` must pass [`PublishedSettings::check`].
-    #[must_use]
-    pub fn new(settings: &PublishedSettings, rate_bits_per_s: u64) -> Self {
+    pub(super) fn new(settings: &PublishedSettings, rate_bits_per_s: u64) -> Self {
         let bits = 8.0 * f64::from(settings.rem.packet_bytes);
         Self {
             settings: *settings,
@@ -97,14 +95,13 @@ impl PublishedPurge {
     }
 
     /// Its estimate of the number of flows, of the last period.
-    #[must_use]
-    pub fn active_flows(&self) -> f64 {
+    pub(super) fn active_flows(&self) -> f64 {
         self.active
     }
 
     /// Decides about a packet that finds `queue_packets` in the queue; `sample` is the flow of one of these,
     /// drawn at random, and is asked only where the queue is above its target.
-    pub fn arrive(
+    pub(super) fn arrive(
         &mut self,
         now: Instant,
         queue_packets: usize,
@@ -131,7 +128,13 @@ impl PublishedPurge {
 
     /// Returns whether a packet of `packet`'s flow that is sent now, of a queue of `queue_packets` with
     /// itself, gets a mark.
-    pub fn depart(&mut self, now: Instant, queue_packets: usize, packet: Arrival, rng: &mut Rng) -> bool {
+    pub(super) fn depart(
+        &mut self,
+        now: Instant,
+        queue_packets: usize,
+        packet: Arrival,
+        rng: &mut Rng,
+    ) -> bool {
         self.advance(now, queue_packets);
         if !(self.settings.rem.marks && packet.is_markable) {
             return false;
