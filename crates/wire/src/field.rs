@@ -67,6 +67,21 @@ pub(crate) fn note<T: core::fmt::Debug>(first: &T, second: &T, path: &str, found
     found.push(Difference { field: path.to_owned(), first, second });
 }
 
+/// Comparison of a value that has no fields to name.
+macro_rules! compared_whole {
+    () => {
+        fn is_same(&self, other: &Self) -> bool {
+            self == other
+        }
+
+        fn compare(&self, other: &Self, path: &str, found: &mut Vec<$crate::field::Difference>) {
+            if self != other {
+                $crate::field::note(self, other, path, found);
+            }
+        }
+    };
+}
+
 macro_rules! whole_numbers {
     ($($type:ty),+) => {$(
         impl Field for $type {
@@ -81,15 +96,7 @@ macro_rules! whole_numbers {
                 Self::try_from(number).map_err(|_| from.fault(Problem::TooHigh { value: number, most: Self::MAX as u64 }))
             }
 
-            fn is_same(&self, other: &Self) -> bool {
-                self == other
-            }
-
-            fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-                if self != other {
-                    note(self, other, path, found);
-                }
-            }
+            compared_whole!();
         }
     )+};
 }
@@ -110,15 +117,7 @@ macro_rules! as_number {
                 u64::take(before.map(number).as_ref(), from).map($of)
             }
 
-            fn is_same(&self, other: &Self) -> bool {
-                self == other
-            }
-
-            fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-                if self != other {
-                    note(self, other, path, found);
-                }
-            }
+            compared_whole!();
         }
     };
 }
@@ -140,15 +139,7 @@ impl Field for bool {
         }
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-        if self != other {
-            note(self, other, path, found);
-        }
-    }
+    compared_whole!();
 }
 
 impl Field for f64 {
@@ -364,17 +355,9 @@ macro_rules! choice {
                 known.ok_or_else(|| from.fault($crate::reader::Problem::NoSuch { value: place.into() }))
             }
 
-            fn is_same(&self, other: &Self) -> bool {
-                self == other
-            }
-
-            fn compare(&self, other: &Self, path: &str, found: &mut Vec<$crate::field::Difference>) {
-                if self != other {
-                    $crate::field::note(self, other, path, found);
-                }
-            }
+            $crate::field::compared_whole!();
         }
     };
 }
 
-pub(crate) use {choice, record};
+pub(crate) use {choice, compared_whole, record};

@@ -1,6 +1,6 @@
 //! Samples and plans of flash crowds, and what their planner is made from.
 
-use crate::field::{Difference, Field, Item, choice, note, put_number, record};
+use crate::field::{Difference, Field, Item, choice, compared_whole, note, put_number, record};
 use crate::reader::{Fault, Problem, Reader};
 use flashweir_admission::Flow;
 use flashweir_admission::flash_crowd::{
@@ -214,15 +214,7 @@ impl Field for LatencyCell {
         Ok(Self { class, bucket, count: take_count(from)? })
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-        if self != other {
-            note(self, other, path, found);
-        }
-    }
+    compared_whole!();
 }
 
 impl Field for RateCell {
@@ -237,13 +229,5 @@ impl Field for RateCell {
         Ok(Self { bucket, count: take_count(from)? })
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-        if self != other {
-            note(self, other, path, found);
-        }
-    }
+    compared_whole!();
 }

@@ -1,6 +1,8 @@
 //! Samples and plans of the sentry, and the policy its planner is made from.
 
-use crate::field::{Difference, Field, Item, choice, note, put_number, record, unzigzag, zigzag};
+use crate::field::{
+    Difference, Field, Item, choice, compared_whole, note, put_number, record, unzigzag, zigzag,
+};
 use crate::reader::{Fault, Problem, Reader};
 use flashweir_admission::sentry::{
     BatchTest, ClassCounts, ClassPlan, ClassPolicy, Costs, Decide, Explanation, LadderStep, LevelSum,
@@ -206,15 +208,7 @@ impl Field for [u32; SERVICE_TIMES] {
         Ok(counts)
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-        if self != other {
-            note(self, other, path, found);
-        }
-    }
+    compared_whole!();
 }
 
 /// Squares are written as what they are more than if all were the same: nothing for a single one.
@@ -249,15 +243,7 @@ impl Field for UrlSum {
         Ok(sum)
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-        if self != other {
-            note(self, other, path, found);
-        }
-    }
+    compared_whole!();
 }
 
 /// Rows of one class follow each other; most of them are of one request in flight.
@@ -281,15 +267,7 @@ impl Field for Row {
         })
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-        if self != other {
-            note(self, other, path, found);
-        }
-    }
+    compared_whole!();
 }
 
 /// A level stands for the lowest number in flight of its bucket here: below 32 that is all there is in it.
@@ -310,15 +288,7 @@ impl Field for LevelSum {
         Ok(Self { level, nanos, in_flight_nanos, completed: u64::take(None, from)? })
     }
 
-    fn is_same(&self, other: &Self) -> bool {
-        self == other
-    }
-
-    fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-        if self != other {
-            note(self, other, path, found);
-        }
-    }
+    compared_whole!();
 }
 
 fn below(place: u16, end: usize, from: &Reader<'_>) -> Result<(), Fault> {
@@ -360,15 +330,7 @@ macro_rules! variants {
                 }
             }
 
-            fn is_same(&self, other: &Self) -> bool {
-                self == other
-            }
-
-            fn compare(&self, other: &Self, path: &str, found: &mut Vec<Difference>) {
-                if self != other {
-                    note(self, other, path, found);
-                }
-            }
+            compared_whole!();
         }
     };
     (@put $self:ident, $out:ident, $type:ident, $place:literal, $variant:ident) => {
