@@ -195,7 +195,7 @@ fn glue_knows_no_shell() {
 #[test]
 fn configuration_and_metrics_need_words_and_decisions_only() {
     let workspace = workspace();
-    workspace.check_only("config", &["core", "admission"]);
+    workspace.check_only("config", &["core", "admission", "feedback"]);
     workspace.check_only("telemetry", &["core", "admission"]);
     workspace.check_only("classify", &["core", "admission", "config", "telemetry"]);
 }

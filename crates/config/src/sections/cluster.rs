@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FeedbackKeys, Listen};
+use super::Listen;
+use super::feedback::keys_of_file;
 use crate::checks::address::{collide, socket_address};
 use crate::checks::name::name;
 use crate::error::Problem;
 use crate::overrides::Overrides;
+use flashweir_feedback::SharedKeys;
 
 /// Several gateways before the same services (docs/several-gateways.md): the limit on requests at a service's origin is learned once and divided
 /// among them by demand. Without this section each gateway learns a limit as if it were alone. One of `listen`, `leader`, `nats` and
@@ -64,7 +66,7 @@ pub struct Cluster {
     /// The file with the keys.
     pub keys_file: Option<PathBuf>,
     /// The keys in the file, read by [`Config::load`](crate::Config::load).
-    pub keys: FeedbackKeys,
+    pub keys: SharedKeys,
 }
 
 /// Exchange of messages between the gateways of a cluster.
@@ -166,14 +168,14 @@ impl Cluster {
             name: own_name,
             engine: Some(engine),
             keys_file: Some(keys_file),
-            keys: FeedbackKeys::default(),
+            keys: SharedKeys::default(),
         })
     }
 
     /// Reads the file with the keys, if there is one.
     pub(crate) fn read(&mut self) -> Result<(), Problem> {
         if let Some(path) = &self.keys_file {
-            self.keys = FeedbackKeys::of_file("cluster.keys_file", path)?;
+            self.keys = keys_of_file("cluster.keys_file", path)?;
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! `[feedback]`: overload feedback between nodes.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use flashweir_core::limits::{API_KEYS_FILE_BYTES, FEEDBACK_SENDERS};
+use flashweir_feedback::SharedKeys;
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ pub struct Feedback {
     /// The file with the keys, if they are used.
     pub keys_file: Option<PathBuf>,
     /// The keys in the file, read by [`Config::load`](crate::Config::load).
-    pub keys: FeedbackKeys,
+    pub keys: SharedKeys,
     /// By name of a node in front: how much it counts; the others count 1.
     pub weights: BTreeMap<String, u32>,
     /// By service, the name of the node behind it.
@@ -116,18 +116,8 @@ pub struct Feedback {
     pub sends_priority: bool,
 }
 
-/// Keys by number, the one that signs first. Never prints a key.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct FeedbackKeys(Vec<(u8, Box<[u8]>)>);
-
 /// More for one node than for another by three orders of magnitude would leave that one nothing.
 const WEIGHT_MAX: u32 = 1_000;
-/// Minimum length of a key, that of the tag: a shorter key would be easier to guess than a tag.
-const KEY_BYTES_MIN: usize = 16;
-/// HMAC hashes longer ones down anyway.
-const KEY_BYTES_MAX: usize = 1_024;
-/// Numbers of keys in the field.
-const KEY_NUMBERS: core::ops::RangeInclusive<u8> = 1..=15;
 
 impl Feedback {
     pub(super) fn check(
@@ -164,7 +154,7 @@ impl Feedback {
             is_enabled: file.enabled,
             senders: networks(&file.senders)?,
             keys_file: file.keys_file.map(|path| directory.join(path)),
-            keys: FeedbackKeys::default(),
+            keys: SharedKeys::default(),
             weights: file.weights,
             upstream_names: file.upstream_names,
             udp: file.udp.as_deref().map(|text| socket_address("feedback.udp", text)).transpose()?,
@@ -178,66 +168,22 @@ impl Feedback {
     /// Reads the file with the keys, if there is one.
     pub(crate) fn read(&mut self) -> Result<(), Problem> {
         if let Some(path) = &self.keys_file {
-            self.keys = FeedbackKeys::of_file("feedback.keys_file", path)?;
+            self.keys = keys_of_file("feedback.keys_file", path)?;
         }
         Ok(())
     }
 }
 
-impl FeedbackKeys {
-    /// By number, the one that signs first.
-    pub fn iter(&self) -> impl Iterator<Item = (u8, &[u8])> {
-        self.0.iter().map(|(number, key)| (*number, &**key))
-    }
-
-    /// Returns whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Reads the file that this setting names.
-    pub(super) fn of_file(setting: &str, path: &Path) -> Result<Self, Problem> {
-        Self::read(path).map_err(|why| {
-            let what = format!("`{}`: {why}, expected lines with a number and a key", path.display());
-            Problem::new(setting, what)
-        })
-    }
-
-    fn read(path: &Path) -> Result<Self, String> {
-        let mut text = String::new();
-        let read =
-            File::open(path).and_then(|file| file.take(API_KEYS_FILE_BYTES + 1).read_to_string(&mut text));
-        read.map_err(|error| format!("cannot read it: {error}"))?;
-        let mut keys: Vec<(u8, Box<[u8]>)> = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let key = one_key(line).map_err(|why| format!("line {}: {why}", index + 1))?;
-            if keys.iter().any(|(number, _)| *number == key.0) {
-                return Err(format!("line {}: key {} is there twice", index + 1, key.0));
-            }
-            keys.push(key);
-        }
-        if keys.is_empty() { Err("it holds no key".to_owned()) } else { Ok(Self(keys)) }
-    }
-}
-
-/// Says what is wrong without saying the key.
-fn one_key(line: &str) -> Result<(u8, Box<[u8]>), String> {
-    let (number, key) = line.split_once(char::is_whitespace).ok_or("no blank after the key's number")?;
-    let number = number.parse().ok().filter(|number| KEY_NUMBERS.contains(number));
-    let number = number.ok_or("the number is not one of 1 to 15")?;
-    let key = key.trim_start();
-    let fits = (KEY_BYTES_MIN..=KEY_BYTES_MAX).contains(&key.len());
-    if !fits || !key.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-        return Err(format!(
-            "not a key, expected {KEY_BYTES_MIN} to {KEY_BYTES_MAX} visible ASCII characters or blanks"
-        ));
-    }
-    Ok((number, key.as_bytes().into()))
+/// Reads the file with keys that this setting names.
+pub(super) fn keys_of_file(setting: &str, path: &Path) -> Result<SharedKeys, Problem> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(API_KEYS_FILE_BYTES + 1).read_to_string(&mut text));
+    let read = read.map_err(|error| format!("cannot read it: {error}"));
+    let keys = read.and_then(|_| SharedKeys::parse(&text).map_err(|error| error.to_string()));
+    keys.map_err(|why| {
+        let what = format!("`{}`: {why}, expected lines with a number and a key", path.display());
+        Problem::new(setting, what)
+    })
 }
 
 /// Checks the settings that are needed to send and to believe datagrams.
@@ -274,38 +220,4 @@ fn networks(texts: &[String]) -> Result<Vec<IpNet>, Problem> {
         return Err(Problem::new(key, what));
     }
     texts.iter().enumerate().map(|(index, text)| network(&format!("{key}[{index}]"), text)).collect()
-}
-
-impl fmt::Debug for FeedbackKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers: Vec<u8> = self.0.iter().map(|(number, _)| *number).collect();
-        f.debug_struct("FeedbackKeys").field("numbers", &numbers).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_a_number_and_a_key() {
-        let of = |line: &str| one_key(line).map(|(number, key)| (number, key.len()));
-        assert_eq!(of("1 correct-horse-battery"), Ok((1, 21)));
-        assert_eq!(of("15\tcorrect horse battery staple"), Ok((15, 28)));
-        for (line, wrong) in [
-            ("correct-horse-battery", "no blank"),
-            ("0 correct-horse-battery", "the number"),
-            ("16 correct-horse-battery", "the number"),
-            ("2 short", "not a key"),
-            ("2 correct horse battery staplé", "not a key"),
-        ] {
-            assert!(of(line).is_err_and(|why| why.contains(wrong)), "{line}");
-        }
-    }
-
-    #[test]
-    fn keys_are_never_printed() {
-        let keys = FeedbackKeys(vec![(3, (*b"correct-horse-battery").into())]);
-        assert_eq!(format!("{keys:?}"), "FeedbackKeys { numbers: [3] }");
-    }
 }

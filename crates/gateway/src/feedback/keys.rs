@@ -1,7 +1,6 @@
 //! HMAC-SHA-256 for messages between nodes, by `ring`, which rustls brings along anyway.
 
-use flashweir_config::FeedbackKeys;
-use flashweir_feedback::{KeyRing, Mac};
+use flashweir_feedback::{KeyRing, Mac, SharedKeys};
 use ring::hmac;
 
 /// One key.
@@ -19,8 +18,6 @@ impl Mac for HmacKey {
 }
 
 /// The keys of a configuration.
-pub(super) fn ring(keys: &FeedbackKeys) -> KeyRing<HmacKey> {
-    let keys = keys.iter().map(|(number, key)| (number, HmacKey(hmac::Key::new(hmac::HMAC_SHA256, key))));
-    // The configuration was checked for numbers that are out of range or there twice.
-    KeyRing::new(keys.collect()).unwrap_or_else(|_| KeyRing::empty())
+pub(super) fn ring(keys: &SharedKeys) -> KeyRing<HmacKey> {
+    keys.ring(|secret| HmacKey(hmac::Key::new(hmac::HMAC_SHA256, secret)))
 }

@@ -1,6 +1,6 @@
 //! Keys from a file, and their HMAC-SHA-256 (by `ring`, which TLS brings along).
 
-use flashweir_feedback::{KEY_ID_MAX, KeyRing, KeyRingError, Mac};
+use flashweir_feedback::{KeyFileError, KeyLineProblem, KeyRing, Mac, SharedKeys};
 use ring::hmac;
 use std::fmt;
 use std::path::Path;
@@ -10,12 +10,10 @@ pub struct HmacKey(hmac::Key);
 
 /// The keys of one node, as their file has them: the first signs, all verify.
 #[derive(Debug, Default, Clone)]
-pub struct Keys(Vec<(u8, Secret)>);
+pub struct Keys(SharedKeys);
 
-#[derive(Clone)]
-struct Secret(Vec<u8>);
-
-/// The file has no keys that can be used.
+/// Reason for which a file of keys cannot be used. The message names the file and the line, and never the
+/// secret.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// It cannot be read.
@@ -26,15 +24,23 @@ pub enum KeysError {
         /// Error of the system.
         error: std::io::Error,
     },
-    /// A line of it is wrong. The secret is not in the message.
+    /// It is longer than a file of keys can be.
+    #[error("{file}: {size} bytes, expected at most {FILE_BYTES_MAX}")]
+    Size {
+        /// Name of the file.
+        file: String,
+        /// Its size, bytes.
+        size: u64,
+    },
+    /// A line of it is wrong.
     #[error("{file}:{line}: {problem}")]
     Line {
         /// Name of the file.
         file: String,
         /// Number of the line, from 1.
         line: usize,
-        /// The fault, and the accepted form.
-        problem: String,
+        /// The fault.
+        problem: KeyLineProblem,
     },
     /// It has no key.
     #[error("{file}: no key; expected lines `NUMBER SECRET`, for instance `1 correct-horse-battery-staple`")]
@@ -44,11 +50,6 @@ pub enum KeysError {
     },
 }
 
-/// The shortest secret, bytes: as long as the tag, or guessing the secret would be easier than guessing a
-/// tag.
-const SECRET_BYTES_MIN: usize = 16;
-/// The longest: HMAC hashes longer ones down anyway.
-const SECRET_BYTES_MAX: usize = 1_024;
 /// A file of 15 keys is not longer.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
@@ -69,12 +70,6 @@ impl fmt::Debug for HmacKey {
     }
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
 impl Keys {
     /// Reads a file, as `feedback.keys_file` of the gateway: lines `NUMBER SECRET`, number 1 to 15, the
     /// secret all text to the end of the line without blanks around it, 16 bytes or more. Empty lines and
@@ -87,8 +82,7 @@ impl Keys {
         let read = |error| KeysError::Read { file: file.clone(), error };
         let size = std::fs::metadata(path).map_err(read)?.len();
         if size > FILE_BYTES_MAX {
-            let problem = format!("the file has {size} bytes, expected at most {FILE_BYTES_MAX}");
-            return Err(KeysError::Line { file, line: 1, problem });
+            return Err(KeysError::Size { file, size });
         }
         Self::parse(&std::fs::read_to_string(path).map_err(read)?, &file)
     }
@@ -98,29 +92,11 @@ impl Keys {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn parse(text: &str, file: &str) -> Result<Self, KeysError> {
-        let mut keys: Vec<(u8, Secret)> = Vec::new();
-        for (index, line) in text.lines().map(str::trim).enumerate() {
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let wrong = |problem: String| KeysError::Line { file: file.to_owned(), line: index + 1, problem };
-            let (number, secret) = line
-                .split_once(char::is_whitespace)
-                .ok_or_else(|| wrong("expected `NUMBER SECRET`".to_owned()))?;
-            let secret = secret.trim_start();
-            let number =
-                number.parse().map_err(|_| wrong(format!("the number must be 1 to {KEY_ID_MAX}")))?;
-            if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&secret.len()) {
-                let length = secret.len();
-                return Err(wrong(format!(
-                    "the secret has {length} bytes, expected {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}"
-                )));
-            }
-            keys.push((number, Secret(secret.as_bytes().to_vec())));
-            let ring = KeyRing::new(keys.iter().map(|&(number, _)| (number, ())).collect());
-            ring.map_err(|error: KeyRingError| wrong(error.to_string()))?;
-        }
-        if keys.is_empty() { Err(KeysError::Empty { file: file.to_owned() }) } else { Ok(Self(keys)) }
+        let file = || file.to_owned();
+        SharedKeys::parse(text).map(Self).map_err(|error| match error {
+            KeyFileError::Line { line, problem } => KeysError::Line { file: file(), line, problem },
+            KeyFileError::Empty => KeysError::Empty { file: file() },
+        })
     }
 
     /// Returns whether there are none: fields without tags are then taken from the node's own responses.
@@ -132,11 +108,7 @@ impl Keys {
     /// The keys, ready to be used.
     #[must_use]
     pub fn ring(&self) -> KeyRing<HmacKey> {
-        let key = |(number, secret): &(u8, Secret)| {
-            (*number, HmacKey(hmac::Key::new(hmac::HMAC_SHA256, &secret.0)))
-        };
-        // Holds because the numbers were checked when the keys were read.
-        KeyRing::new(self.0.iter().map(key).collect()).expect("numbers that were checked")
+        self.0.ring(|secret| HmacKey(hmac::Key::new(hmac::HMAC_SHA256, secret)))
     }
 }
 
@@ -154,22 +126,12 @@ mod tests {
         let feedback = Field::parse(value, &keys.ring(), b"shop>api").unwrap();
         assert_eq!((feedback.sequence, feedback.rate.map(|rate| rate.as_milli())), (42, Some(12_500)));
         assert!(Field::parse(value, &keys.ring(), b"blog>api").is_err());
+        assert!(!format!("{keys:?} {:?}", keys.ring()).contains("correct"));
     }
 
     #[test]
-    fn a_wrong_file_is_named_with_its_line_and_without_its_secret() {
-        let problem = |text: &str| Keys::parse(text, "api.keys").unwrap_err().to_string();
-        assert_eq!(problem("x"), "api.keys:1: expected `NUMBER SECRET`");
-        assert_eq!(problem("\nx correct horse battery staple"), "api.keys:2: the number must be 1 to 15");
-        assert_eq!(
-            problem("0 correct horse battery staple"),
-            "api.keys:1: key 0: the number must be 1 to 15"
-        );
-        assert_eq!(problem("1 short"), "api.keys:1: the secret has 5 bytes, expected 16 to 1024");
-        let twice = "1 correct horse battery staple\n1 other horse battery staple";
-        assert_eq!(problem(twice), "api.keys:2: key 1 is there twice");
-        assert!(problem("# nothing\n").starts_with("api.keys: no key; expected lines"));
-        let keys = Keys::parse("1 correct horse battery staple", "api.keys").unwrap();
-        assert!(!format!("{keys:?} {:?}", keys.ring()).contains("correct"));
+    fn a_wrong_file_is_named() {
+        let message = Keys::parse("1 short", "api.keys").unwrap_err().to_string();
+        assert!(message.starts_with("api.keys:1: not a key, expected 16 to 1024"), "{message}");
     }
 }
