@@ -13,7 +13,7 @@ mod words;
 #[path = "../../src/laboratory.rs"]
 #[expect(dead_code, reason = "only what the tests call is used")]
 mod laboratory_source;
-#[path = "../../src/logging.rs"]
+#[path = "../../src/logging/mod.rs"]
 #[expect(dead_code, reason = "only what the tests call is used")]
 mod logging_source;
 #[path = "../../src/commands/explain/readable.rs"]
