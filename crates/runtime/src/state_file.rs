@@ -20,7 +20,7 @@ const VERSION: u32 = 2;
 /// A baseline is a few hundred numbers; a larger file is not ours.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// File of the baseline, and the service and servers to which it belongs.
+/// File in which what was learned outlives the process, with the service and servers to which it belongs.
 #[derive(Clone, Debug)]
 pub struct StateFile {
     path: PathBuf,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// A testbed cannot be made, or not be used.
+/// Reason for which a testbed cannot be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
     /// This machine or user lacks something.

@@ -3,7 +3,7 @@
 use flashweir_core::measure::Useful;
 use flashweir_load::trials::useful::Composition;
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Progress, Sources};
-use flashweir_testbed::origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::account::{OriginMeter, Ruler};
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Origin};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -114,7 +114,7 @@ pub(crate) fn send_to(
     mut watch: impl FnMut(&Progress),
 ) -> Result<(LoadResult, Useful), String> {
     let plan = people(&format!("http://{address}/work"), profile).map_err(|error| error.to_string())?;
-    let mut ruler = Ruler::new(Meter::new(origin.process().id(), origin.address()), judged);
+    let mut ruler = Ruler::new(OriginMeter::new(origin.process().id(), origin.address()), judged);
     let look = |progress: &Progress| {
         ruler.look(progress.elapsed, progress.totals.goodput);
         watch(progress);

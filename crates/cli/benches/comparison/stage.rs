@@ -7,7 +7,7 @@ use flashweir_load::trials::comparison::{
     ClassRates, ComparisonOutcome, OriginKind, PATIENCE_S, Scene, TARGET_S,
 };
 use flashweir_load::{ClassPlan, LoadPlan, LoadResult, LoadTarget, Paths, Prepared, Sources, Template};
-use flashweir_testbed::origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::account::{OriginMeter, Ruler};
 use flashweir_testkit::{Client, Origin};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule, Share, Stream};
 use http::{HeaderName, HeaderValue, Method};
@@ -98,7 +98,7 @@ impl Stage {
             Duration::from_secs(scene.crowd_from_s() + 1),
             Duration::from_secs(scene.length_s()) - READ_BEFORE_END,
         ];
-        let mut ruler = Ruler::new(Meter::new(origin.process().id(), origin.address()), judged);
+        let mut ruler = Ruler::new(OriginMeter::new(origin.process().id(), origin.address()), judged);
         let load = thread::scope(|scope| {
             scope.spawn(|| {
                 for change in &scene.changes {

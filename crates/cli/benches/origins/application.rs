@@ -2,7 +2,7 @@
 //! request.
 
 use crate::machine;
-use flashweir_testbed::origin::account::Meter;
+use flashweir_testbed::origin::account::OriginMeter;
 use flashweir_testbed::origin::processes::with_descendants;
 use flashweir_testkit::{Client, Php, Process, Signal, until};
 use std::fs;
@@ -141,7 +141,7 @@ impl Application {
         with_descendants(&self.roots)
     }
 
-    pub(crate) fn meter(&self) -> Meter {
-        Meter::of_trees(self.roots.clone(), self.marks.clone())
+    pub(crate) fn meter(&self) -> OriginMeter {
+        OriginMeter::of_trees(self.roots.clone(), self.marks.clone())
     }
 }

@@ -38,7 +38,7 @@ pub struct OverloadPolicySpec {
     pub scale_target_ref: TargetReference,
     /// The Service whose EndpointSlices say which of the workload's pods are ready.
     pub service: String,
-    /// Where the demand is read.
+    /// Gateways from which the demand is read.
     pub gateways: GatewaysSpec,
     /// Replicas that the workload keeps in any case.
     #[serde(default = "one")]

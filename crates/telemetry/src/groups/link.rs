@@ -6,7 +6,7 @@ use super::ControlMetrics;
 use crate::group::{MetricGroup, Row, Scrape};
 use flashweir_core::kernel_counts::LinkCounts;
 
-/// A divided link. Replaced whole each period.
+/// Metrics of a link that is divided among its flows, replaced whole each period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkFigures {
     /// True if the classifier stands at the interface: not while that is gone.

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, bail};
 use flashweir_config::command::program::Program;
-use flashweir_testbed::origin::account::Meter;
+use flashweir_testbed::origin::account::OriginMeter;
 use flashweir_testbed::reserve_address;
 use std::ffi::OsStr;
 use std::fs;
@@ -155,8 +155,8 @@ impl Origin {
     }
 
     /// Reads what it does with its time.
-    pub(crate) fn meter(&self) -> Meter {
-        Meter::new(self.process.id, self.address)
+    pub(crate) fn meter(&self) -> OriginMeter {
+        OriginMeter::new(self.process.id, self.address)
     }
 
     /// As `upstream.urls` wants it.

@@ -1,7 +1,7 @@
 //! Use of the origin's time while the crowd was there, and whether the machine's speed changed meanwhile.
 
 use flashweir_core::measure::Useful;
-use flashweir_testbed::origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::account::{OriginMeter, Ruler};
 use serde::Serialize;
 use std::ops::Range;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) struct OriginWatch(Option<Ruler>);
 
 impl OriginWatch {
     /// Of an origin that a crowd overloads for `overload`, if it does.
-    pub(crate) fn new(meter: Meter, overload: Option<&Range<Duration>>) -> Self {
+    pub(crate) fn new(meter: OriginMeter, overload: Option<&Range<Duration>>) -> Self {
         Self(overload.map(|crowd| Ruler::new(meter, [Duration::ZERO, crowd.start, crowd.end])))
     }
 
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_says_why() {
-        let unreachable = Meter::new(u32::MAX, ([127, 0, 0, 1], 9).into());
+        let unreachable = OriginMeter::new(u32::MAX, ([127, 0, 0, 1], 9).into());
         let fits = OriginWatch::new(unreachable.clone(), None).finish();
         assert!(fits.note("with Flashweir").unwrap().contains("never exceeded the capacity"));
         let mut watch = OriginWatch::new(unreachable, Some(&(Duration::ZERO..Duration::from_secs(1))));

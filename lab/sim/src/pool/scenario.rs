@@ -81,7 +81,7 @@ pub enum Scaler {
     Fixed,
 }
 
-/// The scenario makes no run.
+/// Reason for which a scenario cannot be run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PoolError {
     /// The policy cannot be followed.

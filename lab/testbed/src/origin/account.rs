@@ -25,7 +25,7 @@ const ANSWER_BYTES_MAX: u64 = 4_096;
 
 /// Reads the account of one origin.
 #[derive(Clone, Debug)]
-pub struct Meter {
+pub struct OriginMeter {
     processes: Processes,
     completions: Completions,
     /// Zero of the readings' clock.
@@ -49,7 +49,7 @@ enum Completions {
     Marked(PathBuf),
 }
 
-impl Meter {
+impl OriginMeter {
     /// Of the origin that listens at `address` in the process of this id.
     #[must_use]
     pub fn new(process: u32, address: SocketAddr) -> Self {
@@ -128,7 +128,7 @@ fn threads_of(process: u32) -> io::Result<Vec<ThreadTime>> {
 /// Readings at given moments of a run, each with the number of answers in time until then.
 #[derive(Debug)]
 pub struct Ruler {
-    meter: Meter,
+    meter: OriginMeter,
     moments: Vec<Duration>,
     marks: Vec<io::Result<(Reading, u64)>>,
 }
@@ -136,7 +136,7 @@ pub struct Ruler {
 impl Ruler {
     /// Takes a reading at each of `moments`, which rise.
     #[must_use]
-    pub fn new(meter: Meter, moments: impl Into<Vec<Duration>>) -> Self {
+    pub fn new(meter: OriginMeter, moments: impl Into<Vec<Duration>>) -> Self {
         Self { meter, moments: moments.into(), marks: Vec::new() }
     }
 
@@ -225,7 +225,7 @@ mod tests {
         })
         .unwrap();
         let second = Duration::from_secs(1);
-        let meter = Meter::new(std::process::id(), origin.address());
+        let meter = OriginMeter::new(std::process::id(), origin.address());
         let mut ruler = Ruler::new(meter, [second, 2 * second]);
         ruler.look(second / 2, 0);
         assert!(ruler.marks.is_empty() && ruler.useful(0, 1).is_err());
@@ -251,7 +251,7 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        let meter = Meter::of_trees(vec![shell.id()], marks.clone());
+        let meter = OriginMeter::of_trees(vec![shell.id()], marks.clone());
         let deadline = Instant::now() + Duration::from_secs(20);
         let running_ns =
             |reading: &Reading| reading.threads.iter().map(|thread| thread.running_ns).sum::<u64>();
@@ -280,9 +280,9 @@ mod tests {
             let _ = connection.read(&mut [0; 512]);
             let _ = connection.write_all(b"HTTP/1.0 404 Not Found\r\n\r\nno\n");
         });
-        let message = Meter::new(std::process::id(), address).read().unwrap_err().to_string();
+        let message = OriginMeter::new(std::process::id(), address).read().unwrap_err().to_string();
         assert!(message.contains("/completed: expected a number") && message.contains("404"), "{message}");
-        let message = Meter::new(std::process::id(), address).read().unwrap_err().to_string();
+        let message = OriginMeter::new(std::process::id(), address).read().unwrap_err().to_string();
         assert!(message.contains(&address.to_string()), "{message}");
     }
 }

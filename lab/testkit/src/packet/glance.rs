@@ -16,7 +16,7 @@ const EXTENSION_HEADERS: usize = 6;
 
 /// Fields of a TCP segment that can be read without believing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Glance {
+pub struct UnverifiedSegment {
     /// The sender that it names.
     pub source: SocketAddr,
     /// To whom.
@@ -36,7 +36,7 @@ pub struct Glance {
 /// The segment in a frame, or `None` where there is none that a receiver could read: another protocol, a
 /// later fragment, a length that goes beyond the frame, more headers than senders use, a group as receiver.
 #[must_use]
-pub fn glance(frame: &[u8]) -> Option<Glance> {
+pub fn glance(frame: &[u8]) -> Option<UnverifiedSegment> {
     let is_to_a_group = frame.first()? & 1 == 1;
     let tags = (0..VLAN_TAGS).take_while(|tag| matches!(u16_at(frame, 12 + tag * 4), Some(0x8100 | 0x88a8)));
     let kind_at = 12 + tags.count() * 4;
@@ -50,7 +50,7 @@ pub fn glance(frame: &[u8]) -> Option<Glance> {
 }
 
 /// RFC 791 §3.1.
-fn in_ipv4(frame: &[u8], at: usize) -> Option<Glance> {
+fn in_ipv4(frame: &[u8], at: usize) -> Option<UnverifiedSegment> {
     let header = frame.get(at..at + 20)?;
     let header_bytes = usize::from(header[0] & 15) * 4;
     let end = at + usize::from(u16_at(header, 2)?);
@@ -64,7 +64,7 @@ fn in_ipv4(frame: &[u8], at: usize) -> Option<Glance> {
 }
 
 /// RFC 8200 §3 and §4; RFC 4302 §2.2 for the length of an authentication header.
-fn in_ipv6(frame: &[u8], at: usize) -> Option<Glance> {
+fn in_ipv6(frame: &[u8], at: usize) -> Option<UnverifiedSegment> {
     let header = frame.get(at..at + 40)?;
     let end = at + 40 + usize::from(u16_at(header, 4)?);
     if header[0] >> 4 != 6 || end > frame.len() {
@@ -94,13 +94,13 @@ fn in_tcp(
     segment: Range<usize>,
     traffic_class: u8,
     [source, destination]: [IpAddr; 2],
-) -> Option<Glance> {
+) -> Option<UnverifiedSegment> {
     let header = frame.get(segment.start..segment.start + 20)?;
     let payload_at = segment.start + usize::from(header[12] >> 4) * 4;
     if payload_at < segment.start + 20 || payload_at > segment.end {
         return None;
     }
-    Some(Glance {
+    Some(UnverifiedSegment {
         source: SocketAddr::new(source, u16_at(header, 0)?),
         destination: SocketAddr::new(destination, u16_at(header, 2)?),
         traffic_class,

@@ -11,7 +11,7 @@ mod write;
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use glance::{Glance, glance};
+pub use glance::{UnverifiedSegment, glance};
 pub use read::NotASegment;
 
 /// Flags of a segment (RFC 9293 §3.1).

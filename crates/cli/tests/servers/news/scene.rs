@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flashweir_core::measure::Useful;
 use flashweir_load::{ClassPlan, LoadPlan, LoadTarget, Sources};
-use flashweir_testbed::origin::account::{Meter, Ruler};
+use flashweir_testbed::origin::account::{OriginMeter, Ruler};
 use flashweir_testbed::origin::placement::Placement;
 use flashweir_testkit::{Flashweir, Gateway, GatewayBuilder, Load, Origin};
 use flashweir_workload::{ArrivalProcess, RateProfile, Schedule};
@@ -117,7 +117,7 @@ impl Scene {
         let mut plan = LoadPlan::new(target, schedule, class);
         plan.sources = Sources { count: 2_000, ..Sources::default() };
 
-        let meter = Meter::new(self.origin.process().id(), self.origin.address());
+        let meter = OriginMeter::new(self.origin.process().id(), self.origin.address());
         // Readings come up to 0.2 s late; the last one is to be taken while the crowd is still there.
         let moments = [Duration::from_secs(judged_from_s), Duration::from_millis(12_700)];
         let mut ruler = Ruler::new(meter, moments);

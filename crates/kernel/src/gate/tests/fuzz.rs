@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use flashweir_core::Rng;
 use flashweir_testkit::number_from_environment;
-use flashweir_testkit::packet::{ETHERNET_BYTES, Glance, MSS_OPTION, flag, glance};
+use flashweir_testkit::packet::{ETHERNET_BYTES, MSS_OPTION, UnverifiedSegment, flag, glance};
 use siphasher::sip::SipHasher13;
 
 use super::differential::rank_of;
@@ -151,7 +151,7 @@ impl Fuzz {
         })
     }
 
-    fn fate_of_opening(&mut self, seen: &Glance) -> Fate {
+    fn fate_of_opening(&mut self, seen: &UnverifiedSegment) -> Fate {
         self.counts.offered += 1;
         let rank = rank_of(&self.ranks, seen.source.ip(), seen.destination.port(), seen.traffic_class);
         self.counts.tiers[rank].offered += 1;
@@ -180,7 +180,7 @@ impl Fuzz {
     }
 
     /// `None` if the connection was not answered here.
-    fn fate_of_answered(&mut self, frame: &[u8], seen: &Glance) -> Option<Fate> {
+    fn fate_of_answered(&mut self, frame: &[u8], seen: &UnverifiedSegment) -> Option<Fate> {
         let opened = seen.acknowledgement.wrapping_sub(1);
         let beyond = opened.wrapping_sub(self.number_for(seen.source, seen.destination, opened & 1));
         let is_open = beyond == 0;
@@ -308,7 +308,7 @@ fn is_protected(destination: SocketAddr) -> bool {
 }
 
 /// The number after a segment's payload and end.
-fn after(seen: &Glance) -> u32 {
+fn after(seen: &UnverifiedSegment) -> u32 {
     seen.sequence.wrapping_add(seen.payload.len() as u32).wrapping_add(u32::from(seen.flags & flag::FIN != 0))
 }
 

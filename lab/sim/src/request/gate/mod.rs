@@ -25,7 +25,7 @@ pub(super) use stage::{GateStage, host_key};
 use flashweir_admission::flash_crowd::Explanation;
 use flashweir_core::{Instant, Rate};
 
-/// Rules that admit people.
+/// Rules by which the gate admits requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Policy {
     /// None: every request is admitted.

@@ -20,7 +20,7 @@ pub struct PacketOutcome {
     pub packets: PacketBooks,
 }
 
-/// One wire.
+/// Packets of a simulated wire, in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireOutcome {
     /// From its first end to its second.
