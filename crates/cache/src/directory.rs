@@ -53,7 +53,8 @@ pub struct FlightGroup {
     pub fields: u64,
 }
 
-/// Right to fetch a document for all requests that wait for it; returned by [`Directory::land`] in every case.
+/// Right to fetch a document for all requests that wait for it; returned by [`Directory::land`] in every
+/// case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a flight that never lands keeps others waiting"]
 pub struct Lead {

@@ -5,7 +5,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The keys of one node by number, as their file has them: the first signs, all verify. Never prints a secret.
+/// The keys of one node by number, as their file has them: the first signs, all verify. Never prints a
+/// secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SharedKeys(Vec<(u8, Box<[u8]>)>);
 
@@ -50,8 +51,8 @@ const SECRET_BYTES_MIN: usize = 16;
 const SECRET_BYTES_MAX: usize = 1_024;
 
 impl SharedKeys {
-    /// Reads the text of a file: on each line a number from 1 to 15, a blank, and a secret of 16 to 1,024 visible
-    /// ASCII characters or blanks. Empty lines and lines that begin with `#` are skipped.
+    /// Reads the text of a file: on each line a number from 1 to 15, a blank, and a secret of 16 to 1,024
+    /// visible ASCII characters or blanks. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// The first line that is wrong, or a file without keys.

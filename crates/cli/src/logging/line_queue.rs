@@ -1,5 +1,5 @@
-//! A bounded queue of lines before a writer that may block: its own thread writes them, and lines that find it
-//! full are dropped and counted.
+//! A bounded queue of lines before a writer that may block: its own thread writes them, and lines that find
+//! it full are dropped and counted.
 //!
 //! Of the standard library alone: the well-kept crate for this (tracing-appender) brings nine others, a
 //! calendar among them, for files that rotate.
@@ -27,8 +27,8 @@ pub(super) struct Drain {
     ended: Receiver<()>,
 }
 
-/// Starts the thread that writes to `out`; `lines` may wait for it, at least 1. Where no thread can be started
-/// every line is dropped.
+/// Starts the thread that writes to `out`; `lines` may wait for it, at least 1. Where no thread can be
+/// started every line is dropped.
 pub(super) fn start(out: impl Write + Send + 'static, lines: usize) -> (LineQueue, Drain) {
     let (lines, waiting) = sync_channel(lines);
     let (end, ended) = channel();
