@@ -29,8 +29,10 @@ extern crate alloc;
 
 pub mod body;
 mod byte_class;
+pub mod connection;
 pub mod head;
 mod scan;
 mod violation;
+pub mod write;
 
 pub use violation::FramingViolation;

@@ -5,7 +5,7 @@ mod reader;
 mod writer;
 
 pub use reader::{BodyPart, BodyReader, BodyStep};
-pub use writer::{CHUNK_END, ChunkPrefix, LAST_CHUNK, NO_TRAILERS};
+pub use writer::{BodyWriter, CHUNK_END, ChunkPrefix, ContentFrame, LAST_CHUNK, LengthError, NO_TRAILERS};
 
 use crate::head::Method;
 

@@ -218,10 +218,10 @@ impl FieldSet {
         Self(self.0 | other.0)
     }
 
-    /// Returns whether the sets have a field in common.
+    /// Fields of this set that are not in the other.
     #[must_use]
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 }
 
@@ -272,8 +272,9 @@ mod tests {
         let mut set = FieldSet::of(&[KnownField::Host, KnownField::Other]);
         assert!(set.contains(KnownField::Host) && set.contains(KnownField::Other));
         assert!(!set.contains(KnownField::Te));
+        let set_of_two = set;
         set.insert(KnownField::Te);
-        assert!(set.contains(KnownField::Te) && set.intersects(FieldSet::of(&[KnownField::Te])));
-        assert!(!set.intersects(FieldSet::of(&[KnownField::Via])));
+        assert_eq!(set.without(FieldSet::of(&[KnownField::Te, KnownField::Via])), set_of_two);
+        assert_eq!(set_of_two.union(FieldSet::of(&[KnownField::Te])), set);
     }
 }
