@@ -1,6 +1,7 @@
 //! Server that a request names: `uri-host [":" port]`, the value of `Host` and of an absolute target.
 
 use crate::byte_class::HOST_NAME;
+use crate::scan::position_of;
 use core::net::Ipv6Addr;
 
 /// A host (name, IPv4 address or IPv6 address in brackets), then perhaps a port that exists. RFC 3986 §3.2.2
@@ -26,7 +27,7 @@ fn host_end(value: &[u8]) -> Option<usize> {
         let address = core::str::from_utf8(&value[1..bracket]).ok()?;
         return address.parse::<Ipv6Addr>().is_ok().then_some(bracket + 1);
     }
-    let end = value.iter().position(|&byte| byte == b':').unwrap_or(value.len());
+    let end = position_of(b':', value).unwrap_or(value.len());
     (end > 0 && is_name(&value[..end])).then_some(end)
 }
 

@@ -4,6 +4,7 @@ use super::field::Fields;
 use super::known::KnownField;
 use super::line::trim;
 use super::request_line::Version;
+use crate::scan::position_of;
 use crate::violation::FramingViolation;
 
 /// Options of one head, at most: each may name a field, and each is compared with every field.
@@ -29,19 +30,31 @@ impl ConnectionOptions {
     /// [`FramingViolation::TooManyFields`] for more than 64 options.
     pub(crate) fn of(fields: Fields<'_>) -> Result<Self, FramingViolation> {
         let mut options = Self::default();
+        let mut values = fields.all(KnownField::Connection);
+        let Some(first) = values.next() else { return Ok(options) };
+        if position_of(b',', first).is_none() && values.next().is_none() {
+            options.add(first);
+            return Ok(options);
+        }
         for (index, option) in elements(fields, KnownField::Connection).enumerate() {
             if index >= OPTIONS_MAX {
                 return Err(FramingViolation::TooManyFields);
             }
-            match option.len() {
-                5 if option.eq_ignore_ascii_case(b"close") => options.close = true,
-                10 if option.eq_ignore_ascii_case(b"keep-alive") => options.keep_alive = true,
-                7 if option.eq_ignore_ascii_case(b"upgrade") => options.upgrade = true,
-                2 if option.eq_ignore_ascii_case(b"te") => {}
-                _ => options.names_fields = true,
-            }
+            options.add(option);
         }
         Ok(options)
+    }
+
+    #[inline]
+    fn add(&mut self, option: &[u8]) {
+        match option.len() {
+            0 => {}
+            5 if option.eq_ignore_ascii_case(b"close") => self.close = true,
+            10 if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
+            7 if option.eq_ignore_ascii_case(b"upgrade") => self.upgrade = true,
+            2 if option.eq_ignore_ascii_case(b"te") => {}
+            _ => self.names_fields = true,
+        }
     }
 
     /// Returns whether the connection goes on (RFC 9112 §9.3): `close` overrides `keep-alive`, which HTTP/1.0

@@ -38,6 +38,11 @@ impl LineCursor {
 
     /// Line at the cursor, which goes on behind it; `None` until its end has come.
     pub(crate) fn take_line(&mut self, bytes: &[u8]) -> Option<Line> {
+        if bytes.get(self.at..)?.starts_with(b"\r\n") {
+            let start = self.at;
+            self.at += 2;
+            return Some(Line { start, end: start, is_bare: false });
+        }
         let from = self.searched.max(self.at);
         let Some(line_feed) = memchr::memchr(b'\n', bytes.get(from..)?) else {
             self.searched = bytes.len();

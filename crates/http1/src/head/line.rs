@@ -1,22 +1,56 @@
 //! Reads one field line: `name ":" OWS value OWS CRLF` (RFC 9112 §5).
 //!
-//! Two readers with one verdict. [`read_ordinary`] takes a good line in one pass over its bytes and decides
-//! nothing else: a line that it does not take has not come whole, or is unusual, or bad. [`judge_line`] takes
+//! Two readers with one verdict. [`read_ordinary_lines`] takes good lines in one pass over their bytes and
+//! decides nothing else: a line that it does not take has not come whole, or is unusual, or bad. [`judge_line`] takes
 //! a whole line and finds the first rule that it breaks, in a fixed order.
 
-use super::field::{FieldSpan, Span};
-use super::known::KnownField;
+use super::cursor::LineCursor;
+use super::field::{FieldSpan, FieldTable, Span};
+use super::known::{FieldSet, KnownField};
 use crate::byte_class::{ByteClass, ORDINARY_NAME, TOKEN};
 use crate::scan::{position_of, position_of_control};
 use crate::violation::FramingViolation;
 
+/// Fields that frame or route a message (RFC 9110 §6.5.1).
+pub(crate) const FRAMING: FieldSet =
+    FieldSet::of(&[KnownField::ContentLength, KnownField::TransferEncoding, KnownField::Host]);
+
 /// Lengths of the two names whose other spellings are refused.
 const FRAMING_NAME_BYTES: [usize; 2] = [14, 17];
 
-/// Reads the line that begins at `at`; returns its span and the place behind it. Cost: some two instructions
-/// for each byte.
+/// Reads ordinary lines, as many as there are at the cursor, into `table`; `take` judges those that framing
+/// depends on. Cost: three or four instructions for each byte.
+///
+/// # Errors
+/// Those of `take`; [`FramingViolation::TooManyFields`].
 #[inline]
-pub(crate) fn read_ordinary(bytes: &[u8], at: usize) -> Option<(FieldSpan, usize)> {
+pub(crate) fn read_ordinary_lines(
+    bytes: &[u8],
+    cursor: &mut LineCursor,
+    (table, fields_max): (&mut FieldTable, usize),
+    mut take: impl FnMut(KnownField, &[u8]) -> Result<(), FramingViolation>,
+) -> Result<(), FramingViolation> {
+    if !cursor.is_fresh() {
+        return Ok(());
+    }
+    let mut at = cursor.at();
+    while let Some((span, next)) = read_ordinary(bytes, at) {
+        at = next;
+        if FRAMING.contains(span.known) {
+            take(span.known, span.value.of(bytes))?;
+        }
+        table.push(span);
+        if table.len() > fields_max {
+            return Err(FramingViolation::TooManyFields);
+        }
+    }
+    cursor.go_to(at);
+    Ok(())
+}
+
+/// Reads the line that begins at `at`; returns its span and the place behind it.
+#[inline(always)]
+fn read_ordinary(bytes: &[u8], at: usize) -> Option<(FieldSpan, usize)> {
     let line = bytes.get(at..)?;
     let colon = position_of(b':', line)?;
     let name = line.get(..colon)?;

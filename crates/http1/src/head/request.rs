@@ -86,10 +86,8 @@ impl RequestReader {
         if self.line.is_none() && !self.read_request_line(within)? {
             return self.wait(within);
         }
-        while !self.is_whole {
-            if !self.read_field(within)? {
-                return self.wait(within);
-            }
+        if !self.is_whole && !self.read_fields(within)? {
+            return self.wait(within);
         }
         Ok(Some(self.cursor.at()))
     }
@@ -145,32 +143,27 @@ impl RequestReader {
         }
     }
 
-    /// Reads one field line or the end of the head; false until it has come.
-    #[inline]
-    fn read_field(&mut self, bytes: &[u8]) -> Result<bool, FramingViolation> {
-        let span = match self.cursor.is_fresh().then(|| line::read_ordinary(bytes, self.cursor.at())).flatten() {
-            Some((span, next)) => {
-                self.cursor.go_to(next);
-                span
+    /// Reads field lines up to the head's end; false until that has come.
+    fn read_fields(&mut self, bytes: &[u8]) -> Result<bool, FramingViolation> {
+        loop {
+            let Self { framing, fields, cursor, limits, .. } = self;
+            let take = |known, value: &[u8]| framing.take_of_request(known, value);
+            line::read_ordinary_lines(bytes, cursor, (fields, limits.fields_max), take)?;
+            let Some(line) = cursor.take_line(bytes) else { return Ok(false) };
+            if line.is_bare {
+                return Err(FramingViolation::BareLf);
             }
-            None => {
-                let Some(line) = self.cursor.take_line(bytes) else { return Ok(false) };
-                if line.is_bare {
-                    return Err(FramingViolation::BareLf);
-                }
-                if line.end == line.start {
-                    self.end(bytes)?;
-                    return Ok(true);
-                }
-                line::judge_line(bytes, line.start, line.end)?
+            if line.end == line.start {
+                self.end(bytes)?;
+                return Ok(true);
             }
-        };
-        self.framing.take_of_request(span.known, span.value.of(bytes))?;
-        self.fields.push(span);
-        if self.fields.len() > self.limits.fields_max {
-            return Err(FramingViolation::TooManyFields);
+            let span = line::judge_line(bytes, line.start, line.end)?;
+            framing.take_of_request(span.known, span.value.of(bytes))?;
+            fields.push(span);
+            if fields.len() > limits.fields_max {
+                return Err(FramingViolation::TooManyFields);
+            }
         }
-        Ok(true)
     }
 
     /// Judges the head as a whole (RFC 9112 §3.2, §6.3, without any of its leniences).

@@ -98,7 +98,7 @@ impl ResponseReader {
     /// The first rule that a line breaks, in the order of the lines.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Option<usize>, ResponseViolation> {
         let within = self.limits.within(bytes);
-        let is_read = self.read_status_line(within)? && self.read_fields(within)?;
+        let is_read = self.read_status_line(within)? && (self.is_whole || self.read_fields(within)?);
         match is_read {
             true => Ok(Some(self.cursor.at())),
             false if within.len() >= self.limits.bytes_max => Err(FramingViolation::HeadTooLarge.into()),
@@ -133,29 +133,22 @@ impl ResponseReader {
 
     /// Reads field lines up to the head's end; false until that has come.
     fn read_fields(&mut self, bytes: &[u8]) -> Result<bool, FramingViolation> {
-        while !self.is_whole {
-            let ordinary = self.cursor.is_fresh().then(|| line::read_ordinary(bytes, self.cursor.at()));
-            let span = match ordinary.flatten() {
-                Some((span, next)) => {
-                    self.cursor.go_to(next);
-                    span
-                }
-                None => {
-                    let Some(line) = self.cursor.take_line(bytes) else { return Ok(false) };
-                    if line.end == line.start {
-                        self.end(bytes)?;
-                        continue;
-                    }
-                    line::judge_line(bytes, line.start, line.end)?
-                }
-            };
-            self.framing.take_of_response(span.known, span.value.of(bytes))?;
-            self.fields.push(span);
-            if self.fields.len() > self.limits.fields_max {
+        loop {
+            let Self { framing, fields, cursor, limits, .. } = self;
+            let take = |known, value: &[u8]| framing.take_of_response(known, value);
+            line::read_ordinary_lines(bytes, cursor, (fields, limits.fields_max), take)?;
+            let Some(line) = cursor.take_line(bytes) else { return Ok(false) };
+            if line.end == line.start {
+                self.end(bytes)?;
+                return Ok(true);
+            }
+            let span = line::judge_line(bytes, line.start, line.end)?;
+            framing.take_of_response(span.known, span.value.of(bytes))?;
+            fields.push(span);
+            if fields.len() > limits.fields_max {
                 return Err(FramingViolation::TooManyFields);
             }
         }
-        Ok(true)
     }
 
     /// Judges the head as a whole (RFC 9112 §6.1, §6.3).

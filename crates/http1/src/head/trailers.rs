@@ -2,14 +2,9 @@
 
 use super::cursor::LineCursor;
 use super::field::{FieldTable, Fields};
-use super::known::{FieldSet, KnownField};
 use super::limits::HeadLimits;
 use super::line;
 use crate::violation::FramingViolation;
-
-/// Fields that frame or route a message: no trailers (RFC 9110 §6.5.1).
-const FRAMING: FieldSet =
-    FieldSet::of(&[KnownField::ContentLength, KnownField::TransferEncoding, KnownField::Host]);
 
 /// Reader of one trailer section at a time.
 #[derive(Debug, Default)]
@@ -53,7 +48,7 @@ impl TrailerReader {
             }
             let span = line::judge_line(within, line.start, line.end).map_err(|_| FramingViolation::Trailer)?;
             self.fields.push(span);
-            if FRAMING.contains(span.known) || self.fields.len() > limits.fields_max {
+            if line::FRAMING.contains(span.known) || self.fields.len() > limits.fields_max {
                 return Err(FramingViolation::Trailer);
             }
         }
