@@ -157,27 +157,29 @@ fn is_same(name: &[u8], known: &[u8]) -> bool {
     if name.len() != known.len() {
         return false;
     }
-    match (name.last_chunk::<8>(), known.last_chunk::<8>()) {
-        (Some(name_end), Some(known_end)) => {
-            let words = name.as_chunks::<8>().0.iter().zip(known.as_chunks::<8>().0);
-            words.fold(is_same_word(*name_end, *known_end), |same, (name, known)| {
-                same & is_same_word(*name, *known)
-            })
-        }
-        _ => name.iter().zip(known).fold(true, |same, (byte, known)| same & (fold(*byte, *known) == *known)),
+    if let (Some(name_end), Some(known_end)) = (name.last_chunk::<8>(), known.last_chunk::<8>()) {
+        let words = name.as_chunks::<8>().0.iter().zip(known.as_chunks::<8>().0);
+        return is_same_word(*name_end, *known_end) && words.into_iter().all(|(name, known)| is_same_word(*name, *known));
     }
+    if let (Some(name_end), Some(known_end)) = (name.last_chunk::<4>(), known.last_chunk::<4>())
+        && let (Some(name), Some(known)) = (name.first_chunk::<4>(), known.first_chunk::<4>())
+    {
+        return is_same_half(*name, *known) && is_same_half(*name_end, *known_end);
+    }
+    name.iter().zip(known).all(|(byte, known)| byte | (known >> 1 & 0x20) == *known)
 }
 
+/// A letter has the bit 0x40, the hyphen has not: only letters are folded.
 #[inline]
 fn is_same_word(name: [u8; 8], known: [u8; 8]) -> bool {
     let (name, known) = (u64::from_le_bytes(name), u64::from_le_bytes(known));
-    // A letter has the bit 0x40, the hyphen has not: only letters are folded.
     name | (known >> 1 & 0x2020_2020_2020_2020) == known
 }
 
 #[inline]
-const fn fold(byte: u8, known: u8) -> u8 {
-    byte | (known >> 1 & 0x20)
+fn is_same_half(name: [u8; 4], known: [u8; 4]) -> bool {
+    let (name, known) = (u32::from_le_bytes(name), u32::from_le_bytes(known));
+    name | (known >> 1 & 0x2020_2020) == known
 }
 
 /// Set of known fields as bits of one word.
