@@ -39,7 +39,8 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\n\
     \r\n";
 
 /// Lines that a gateway adds.
-const LINES: &[u8] = b"X-Forwarded-For: 192.0.2.7\r\nForwarded: for=192.0.2.7;host=shop.example.org;proto=http\r\n\
+const LINES: &[u8] =
+    b"X-Forwarded-For: 192.0.2.7\r\nForwarded: for=192.0.2.7;host=shop.example.org;proto=http\r\n\
     X-Forwarded-Proto: http\r\nX-Forwarded-Host: shop.example.org\r\nVia: 1.1 flashweir\r\n";
 
 const REPLACED: FieldSet = FieldSet::of(&[

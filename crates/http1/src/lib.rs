@@ -32,6 +32,8 @@ mod byte_class;
 pub mod connection;
 pub mod head;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod violation;
 pub mod write;
 

@@ -30,7 +30,9 @@ pub struct BodyReader {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Length { remaining: u64 },
+    Length {
+        remaining: u64,
+    },
     Chunk(Chunk),
     Trailers,
     UntilClose,
@@ -232,7 +234,13 @@ mod tests {
             (BodyFraming::Length(5), "hellonext", "hello", "", Some(5)),
             (BodyFraming::Length(5), "hel", "hel", "", None),
             (BodyFraming::Chunked, "5\r\nhello\r\n0\r\n\r\nnext", "hello", "", Some(15)),
-            (BodyFraming::Chunked, "1;a=b\r\nx\r\n0A \t;c\r\n0123456789\r\n00\r\n\r\n", "x0123456789", "", Some(36)),
+            (
+                BodyFraming::Chunked,
+                "1;a=b\r\nx\r\n0A \t;c\r\n0123456789\r\n00\r\n\r\n",
+                "x0123456789",
+                "",
+                Some(36),
+            ),
             (BodyFraming::Chunked, "0\r\nA: b\r\nC:d\r\n\r\nnext", "", "A=b;C=d;", Some(16)),
             (BodyFraming::Chunked, "5\r\nhello\r\n0\r\nA: b\r\n", "hello", "", None),
             (BodyFraming::UntilClose, "all of it", "all of it", "", None),

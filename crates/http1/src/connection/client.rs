@@ -290,14 +290,19 @@ impl ClientConnection {
             self.reader.restart();
         }
         let read = self.reader.read(bytes).map_err(ResponseFault::Head)?;
-        let (Some(length), Some(head)) = (read, self.reader.head(bytes)) else { return Ok(Received::nothing()) };
+        let (Some(length), Some(head)) = (read, self.reader.head(bytes)) else {
+            return Ok(Received::nothing());
+        };
         self.has_begun = false;
         if head.is_interim() {
             self.interims += 1;
             if self.interims > INTERIMS_MAX {
                 return Err(ResponseFault::Interims);
             }
-            return Ok(Received::event(length, ClientEvent::Interim { bytes: length, status: head.status() }));
+            return Ok(Received::event(
+                length,
+                ClientEvent::Interim { bytes: length, status: head.status() },
+            ));
         }
         if head.status() == SWITCHING_PROTOCOLS && !self.request.wants_upgrade {
             return Err(ResponseFault::UnrequestedSwitch);

@@ -255,7 +255,9 @@ impl ServerConnection {
             ReadState::Head if self.has_begun => ServerInputEnd::Truncated(MessagePart::Head),
             ReadState::Body => ServerInputEnd::Truncated(MessagePart::Body),
             ReadState::Whole => ServerInputEnd::ResponseOwed,
-            ReadState::Drain | ReadState::Closed if matches!(self.write, WriteState::Owed | WriteState::Body) => {
+            ReadState::Drain | ReadState::Closed
+                if matches!(self.write, WriteState::Owed | WriteState::Body) =>
+            {
                 ServerInputEnd::ResponseOwed
             }
             ReadState::Head | ReadState::Drain | ReadState::Closed => ServerInputEnd::Clean,
@@ -292,7 +294,9 @@ impl ServerConnection {
                 return Err(Refusal { violation, part, is_head, is_answerable: true });
             }
         };
-        let (Some(length), Some(head)) = (read, self.reader.head(bytes)) else { return Ok(Received::nothing()) };
+        let (Some(length), Some(head)) = (read, self.reader.head(bytes)) else {
+            return Ok(Received::nothing());
+        };
         let is_http11 = head.version() == Version::Http11;
         let body = head.body();
         self.request = Request {

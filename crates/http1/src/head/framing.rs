@@ -22,7 +22,11 @@ impl Framing {
     /// # Errors
     /// The rule that the field breaks.
     #[inline]
-    pub(crate) fn take_of_request(&mut self, known: KnownField, value: &[u8]) -> Result<(), FramingViolation> {
+    pub(crate) fn take_of_request(
+        &mut self,
+        known: KnownField,
+        value: &[u8],
+    ) -> Result<(), FramingViolation> {
         match known {
             KnownField::Host if !is_authority(value) => return Err(FramingViolation::InvalidHost),
             KnownField::Host if self.has_host => return Err(FramingViolation::RepeatedHost),
@@ -44,7 +48,11 @@ impl Framing {
     /// # Errors
     /// The rule that the field breaks.
     #[inline]
-    pub(crate) fn take_of_response(&mut self, known: KnownField, value: &[u8]) -> Result<(), FramingViolation> {
+    pub(crate) fn take_of_response(
+        &mut self,
+        known: KnownField,
+        value: &[u8],
+    ) -> Result<(), FramingViolation> {
         match known {
             KnownField::ContentLength => {
                 for element in value.split(|&byte| byte == b',') {

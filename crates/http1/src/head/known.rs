@@ -159,7 +159,8 @@ fn is_same(name: &[u8], known: &[u8]) -> bool {
     }
     if let (Some(name_end), Some(known_end)) = (name.last_chunk::<8>(), known.last_chunk::<8>()) {
         let words = name.as_chunks::<8>().0.iter().zip(known.as_chunks::<8>().0);
-        return is_same_word(*name_end, *known_end) && words.into_iter().all(|(name, known)| is_same_word(*name, *known));
+        return is_same_word(*name_end, *known_end)
+            && words.into_iter().all(|(name, known)| is_same_word(*name, *known));
     }
     if let (Some(name_end), Some(known_end)) = (name.last_chunk::<4>(), known.last_chunk::<4>())
         && let (Some(name), Some(known)) = (name.first_chunk::<4>(), known.first_chunk::<4>())

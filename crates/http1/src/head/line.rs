@@ -178,8 +178,24 @@ mod tests {
     #[test]
     fn both_readers_find_the_same() {
         let parts: [&[u8]; 18] = [
-            b"Host", b"X", b":", b": ", b" ", b"\t", b"a", b"\r", b"\n", b"\0", b"\xff", b"x_y",
-            b"Content-Length", b"content_length", b"transfer!encoding", b"Transfer-Encoding", b"v", b"",
+            b"Host",
+            b"X",
+            b":",
+            b": ",
+            b" ",
+            b"\t",
+            b"a",
+            b"\r",
+            b"\n",
+            b"\0",
+            b"\xff",
+            b"x_y",
+            b"Content-Length",
+            b"content_length",
+            b"transfer!encoding",
+            b"Transfer-Encoding",
+            b"v",
+            b"",
         ];
         let mut rng = Rng::new(7);
         let mut taken = 0;

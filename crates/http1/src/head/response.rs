@@ -232,4 +232,3 @@ impl<'b> ResponseHead<'b> {
         self.options.is_persistent(self.line.version)
     }
 }
-

@@ -48,14 +48,30 @@ mod tests {
     #[test]
     fn the_reason_is_free_and_the_rest_is_not() {
         assert_eq!(read("HTTP/1.1 200 OK"), Some((Version::Http11, 200, "OK")));
-        assert_eq!(read("HTTP/1.0 404 Not  \tF\u{e4}und "), Some((Version::Http10, 404, "Not  \tF\u{e4}und ")));
+        assert_eq!(
+            read("HTTP/1.0 404 Not  \tF\u{e4}und "),
+            Some((Version::Http10, 404, "Not  \tF\u{e4}und "))
+        );
         assert_eq!(read("HTTP/1.1 204 "), Some((Version::Http11, 204, "")));
         assert_eq!(read("HTTP/1.1 204"), Some((Version::Http11, 204, "")));
         assert_eq!(read("HTTP/1.1 999 x"), Some((Version::Http11, 999, "x")));
         for bad in [
-            "", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2000", "HTTP/1.1 099 x", "HTTP/1.1 2x0 x",
-            "HTTP/1.1  200 x", "HTTP/2.0 200 x", "HTTP/1.2 200 x", "http/1.1 200 x", "HTTP/1.1 200\tx",
-            "HTTP/1.1 200 a\rb", "HTTP/1.1 200 \0", " HTTP/1.1 200 x", "ICY 200 OK",
+            "",
+            "HTTP/1.1",
+            "HTTP/1.1 ",
+            "HTTP/1.1 20",
+            "HTTP/1.1 2000",
+            "HTTP/1.1 099 x",
+            "HTTP/1.1 2x0 x",
+            "HTTP/1.1  200 x",
+            "HTTP/2.0 200 x",
+            "HTTP/1.2 200 x",
+            "http/1.1 200 x",
+            "HTTP/1.1 200\tx",
+            "HTTP/1.1 200 a\rb",
+            "HTTP/1.1 200 \0",
+            " HTTP/1.1 200 x",
+            "ICY 200 OK",
         ] {
             assert_eq!(read(bad), None, "{bad:?}");
         }

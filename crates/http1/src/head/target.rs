@@ -166,8 +166,32 @@ mod tests {
         assert!(form(long(TARGET_BYTES_MAX).as_bytes()).is_ok());
         assert_eq!(form(long(TARGET_BYTES_MAX + 1).as_bytes()), Err(FramingViolation::HeadTooLarge));
         let parts = [
-            "http", "https", "HTTP", "ftp", "://", ":", "/", "//", "?", "*", "@", "[", "]", "::1", "a", "80", "%",
-            "%41", "~", "\"", "`", "\u{e4}", ".", "-", ":::::::::", "&",
+            "http",
+            "https",
+            "HTTP",
+            "ftp",
+            "://",
+            ":",
+            "/",
+            "//",
+            "?",
+            "*",
+            "@",
+            "[",
+            "]",
+            "::1",
+            "a",
+            "80",
+            "%",
+            "%41",
+            "~",
+            "\"",
+            "`",
+            "\u{e4}",
+            ".",
+            "-",
+            ":::::::::",
+            "&",
         ];
         let mut rng = Rng::new(3);
         let mut good = 0;

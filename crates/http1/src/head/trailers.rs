@@ -38,7 +38,11 @@ impl TrailerReader {
         let within = limits.within(bytes);
         loop {
             let Some(line) = self.cursor.take_line(within) else {
-                return if bytes.len() > limits.bytes_max { Err(FramingViolation::Trailer) } else { Ok(None) };
+                return if bytes.len() > limits.bytes_max {
+                    Err(FramingViolation::Trailer)
+                } else {
+                    Ok(None)
+                };
             };
             if line.is_bare {
                 return Err(FramingViolation::BareLf);
@@ -46,7 +50,8 @@ impl TrailerReader {
             if line.start == line.end {
                 return Ok(Some(self.cursor.at()));
             }
-            let span = line::judge_line(within, line.start, line.end).map_err(|_| FramingViolation::Trailer)?;
+            let span =
+                line::judge_line(within, line.start, line.end).map_err(|_| FramingViolation::Trailer)?;
             self.fields.push(span);
             if line::FRAMING.contains(span.known) || self.fields.len() > limits.fields_max {
                 return Err(FramingViolation::Trailer);

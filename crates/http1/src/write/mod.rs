@@ -13,7 +13,7 @@ mod response;
 pub use copy::write_trailers;
 pub use refusal::{CONTINUE, write_refusal};
 pub use request::{OutgoingRequest, write_request};
-pub use response::{OutgoingResponse, write_response};
+pub use response::{OutgoingResponse, write_own_response, write_response};
 
 use crate::body::BodyFraming;
 use alloc::vec::Vec;

@@ -34,12 +34,7 @@ pub struct OutgoingResponse<'a> {
 /// assert_eq!(out, b"HTTP/1.1 200 Fine\r\nETag: y\r\nContent-Length: 2\r\n\r\n");
 /// ```
 pub fn write_response(head: &ResponseHead<'_>, changes: &OutgoingResponse<'_>, out: &mut impl Sink) {
-    debug_assert!(changes.lines.is_empty() || changes.lines.ends_with(b"\r\n"), "whole lines");
-    out.put(b"HTTP/1.1 ");
-    out.put(Decimal::new(u64::from(head.status())).as_bytes());
-    out.put(b" ");
-    out.put(head.reason());
-    out.put(b"\r\n");
+    write_status_line(head.status(), head.reason(), out);
     let mut connection = changes.connection;
     if head.status() == UPGRADE_REQUIRED && connection == ConnectionField::None {
         connection = ConnectionField::Upgrade;
@@ -47,8 +42,35 @@ pub fn write_response(head: &ResponseHead<'_>, changes: &OutgoingResponse<'_>, o
     let names_upgrade = connection == ConnectionField::Upgrade || head.status() == UPGRADE_REQUIRED;
     let kept = if names_upgrade { FieldSet::of(&[KnownField::Upgrade]) } else { FieldSet::EMPTY };
     copy_fields(head.fields(), head.connection(), (changes.removed, kept), out);
-    changes.framing.write(out);
+    finish(changes, connection, out);
+}
+
+/// Writes the head of a response that is this gateway's own.
+///
+/// ```
+/// use flashweir_http1::write::{FramingField, OutgoingResponse, write_own_response};
+/// let mut out = Vec::new();
+/// let parts = OutgoingResponse { framing: FramingField::Length(2), lines: b"Retry-After: 1\r\n", ..Default::default() };
+/// write_own_response(503, b"Service Unavailable", &parts, &mut out);
+/// assert_eq!(out, b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\nRetry-After: 1\r\n\r\n");
+/// ```
+pub fn write_own_response(status: u16, reason: &[u8], parts: &OutgoingResponse<'_>, out: &mut impl Sink) {
+    write_status_line(status, reason, out);
+    finish(parts, parts.connection, out);
+}
+
+fn write_status_line(status: u16, reason: &[u8], out: &mut impl Sink) {
+    out.put(b"HTTP/1.1 ");
+    out.put(Decimal::new(u64::from(status)).as_bytes());
+    out.put(b" ");
+    out.put(reason);
+    out.put(b"\r\n");
+}
+
+fn finish(parts: &OutgoingResponse<'_>, connection: ConnectionField, out: &mut impl Sink) {
+    debug_assert!(parts.lines.is_empty() || parts.lines.ends_with(b"\r\n"), "whole lines");
+    parts.framing.write(out);
     out.put(connection.lines());
-    out.put(changes.lines);
+    out.put(parts.lines);
     out.put(b"\r\n");
 }

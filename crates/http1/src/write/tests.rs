@@ -90,7 +90,8 @@ fn an_upgrade_is_asked_for_and_granted() {
 
 #[test]
 fn an_old_servers_lines_go_on_in_the_ordinary_spelling() {
-    let received = "HTTP/1.0 404 Not Here\nServer: old\nX:y\t\r\nContent-Length: 3\r\nFlashweir-Error: x\r\n\n";
+    let received =
+        "HTTP/1.0 404 Not Here\nServer: old\nX:y\t\r\nContent-Length: 3\r\nFlashweir-Error: x\r\n\n";
     let changes = OutgoingResponse {
         framing: FramingField::Length(3),
         connection: ConnectionField::Close,
