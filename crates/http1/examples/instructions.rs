@@ -105,7 +105,8 @@ fn read_responses(times: u32, is_written: bool) {
     }
 }
 
-/// All of a proxied exchange but its I/O: both connections, both heads read and written, one piece of content.
+/// All of a proxied exchange but its I/O: both connections, both heads read and written, one piece of
+/// content.
 fn exchange(times: u32) {
     let mut server = ServerConnection::new(ServerLimits { head: LIMITS, drain_bytes_max: 16_384 });
     let mut client = ClientConnection::new(LIMITS);

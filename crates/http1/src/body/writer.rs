@@ -137,8 +137,9 @@ impl BodyWriter {
         }
     }
 
-    /// Ends a chunked body whose trailers the caller writes ([`write_trailers`](crate::write::write_trailers)).
-    /// False where the framing has none: end it as without.
+    /// Ends a chunked body whose trailers the caller writes
+    /// ([`write_trailers`](crate::write::write_trailers)). False where the framing has none: end it as
+    /// without.
     pub fn end_with_trailers(&mut self) -> bool {
         let has_trailers = self.0 == State::Chunked;
         if has_trailers {

@@ -1,10 +1,10 @@
 //! The client's side of a connection: one request out, its responses in, then the next.
 
 use super::{Disposition, ReadPhase, Received};
-use crate::body::{
-    BodyFraming, BodyPart, BodyReader, BodyWriter, ContentFrame, LengthError, SWITCHING_PROTOCOLS,
+use crate::body::{BodyFraming, BodyPart, BodyReader, BodyWriter, ContentFrame, LengthError};
+use crate::head::{
+    Fields, HeadLimits, Method, ResponseHead, ResponseReader, ResponseViolation, SWITCHING_PROTOCOLS,
 };
-use crate::head::{Fields, HeadLimits, Method, ResponseHead, ResponseReader, ResponseViolation};
 use crate::violation::FramingViolation;
 use core::ops::Range;
 
@@ -172,7 +172,8 @@ impl ClientConnection {
         framed
     }
 
-    /// The request ends, without trailers: returns the bytes that end it. Of a request without a body as well.
+    /// The request ends, without trailers: returns the bytes that end it. Of a request without a body as
+    /// well.
     ///
     /// # Errors
     /// [`LengthError::Short`]; the connection is to be closed.

@@ -8,11 +8,12 @@
 //! client side   Idle ─► request begun ─► interim heads ─► head ─► body ─► Idle, tunnel or closed
 //! ```
 //!
-//! A driver calls `receive` with the bytes it has until it returns no event, reads more from its socket, and so
-//! on; says what it sends; and acts on [`Disposition`] once a response has ended. Timeouts are the driver's, by
-//! [`ReadPhase`].
+//! A driver calls `receive` with the bytes it has until it returns no event, reads more from its socket, and
+//! so on; says what it sends; and acts on [`Disposition`] once a response has ended. Timeouts are the
+//! driver's, by [`ReadPhase`].
 
 mod client;
+mod exchange;
 mod server;
 mod server_events;
 

@@ -1,14 +1,12 @@
 //! The server's side of a connection: requests in, responses out, one at a time in their order.
 
+use super::exchange::{Request, response_framing};
 use super::server_events::{
     RequestBodyUse, ResponseError, ResponseStart, ServerEvent, ServerInputEnd, ServerLimits,
 };
 use super::{Disposition, MessagePart, ReadPhase, Received, Refusal};
-use crate::body::{
-    BodyFraming, BodyPart, BodyReader, BodyWriter, ContentFrame, LengthError, NO_CONTENT, NOT_MODIFIED,
-    SWITCHING_PROTOCOLS,
-};
-use crate::head::{Fields, KnownField, Method, RequestHead, RequestReader, Version};
+use crate::body::{BodyFraming, BodyPart, BodyReader, BodyWriter, ContentFrame, LengthError};
+use crate::head::{Fields, Method, RequestHead, RequestReader, SWITCHING_PROTOCOLS, Version};
 use crate::write::{ConnectionField, FramingField};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +29,17 @@ enum WriteState {
     Ended,
 }
 
-/// Facts of the request under way.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    method: Method,
-    version: Version,
-    /// Waits for a 100, and no byte of its body has come.
-    expects_continue: bool,
-    wants_upgrade: bool,
-}
-
 /// State machine of one client's connection. See [the module](super).
 ///
 /// ```
 /// use flashweir_http1::body::BodyFraming;
-/// use flashweir_http1::connection::{Disposition, RequestBodyUse, ServerConnection, ServerEvent, ServerLimits};
-/// use flashweir_http1::head::HeadLimits;
-/// let head = HeadLimits { bytes_max: 16_384, fields_max: 100 };
-/// let mut server = ServerConnection::new(ServerLimits { head, drain_bytes_max: 16_384 });
-/// let bytes = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-/// let received = server.receive(bytes).expect("a good request");
-/// assert_eq!(received.event, Some(ServerEvent::Head { bytes: bytes.len(), body: BodyFraming::None }));
-/// server.respond(200, Some(0), RequestBodyUse::Read, false).expect("a response is due");
-/// server.end().expect("as long as announced");
-/// assert_eq!(server.disposition(), Disposition::Ready);
+/// use flashweir_http1::connection::{Disposition, RequestBodyUse, ServerConnection, ServerEvent,
+/// ServerLimits}; use flashweir_http1::head::HeadLimits; let head = HeadLimits { bytes_max: 16_384,
+/// fields_max: 100 }; let mut server = ServerConnection::new(ServerLimits { head, drain_bytes_max: 16_384 });
+/// let bytes = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"; let received = server.receive(bytes).expect("a good
+/// request"); assert_eq!(received.event, Some(ServerEvent::Head { bytes: bytes.len(), body: BodyFraming::None
+/// })); server.respond(200, Some(0), RequestBodyUse::Read, false).expect("a response is due");
+/// server.end().expect("as long as announced"); assert_eq!(server.disposition(), Disposition::Ready);
 /// ```
 #[derive(Debug)]
 pub struct ServerConnection {
@@ -84,12 +69,7 @@ impl ServerConnection {
             writer: BodyWriter::default(),
             read: ReadState::Head,
             write: WriteState::Idle,
-            request: Request {
-                method: Method::Other,
-                version: Version::Http11,
-                expects_continue: false,
-                wants_upgrade: false,
-            },
+            request: Request::NONE,
             has_begun: false,
             is_persistent: true,
             is_switching: false,
@@ -183,18 +163,8 @@ impl ServerConnection {
         self.is_persistent &= !is_last;
         self.choose_rest(body_use);
         let is_http11 = self.request.version == Version::Http11;
-        let has_body = self.request.method != Method::Head && !matches!(status, NO_CONTENT | NOT_MODIFIED);
-        let (framing, sent) = match length {
-            _ if status == NO_CONTENT => (FramingField::None, BodyFraming::None),
-            Some(length) if has_body => (FramingField::Length(length), BodyFraming::Length(length)),
-            Some(length) => (FramingField::Length(length), BodyFraming::None),
-            None if !has_body => (FramingField::None, BodyFraming::None),
-            None if is_http11 => (FramingField::Chunked, BodyFraming::Chunked),
-            None => {
-                self.is_persistent = false;
-                (FramingField::None, BodyFraming::UntilClose)
-            }
-        };
+        let (framing, sent) = response_framing(&self.request, status, length);
+        self.is_persistent &= sent != BodyFraming::UntilClose;
         self.writer.begin(sent);
         self.write = WriteState::Body;
         let connection = match (self.is_persistent, is_http11) {
@@ -297,16 +267,8 @@ impl ServerConnection {
         let (Some(length), Some(head)) = (read, self.reader.head(bytes)) else {
             return Ok(Received::nothing());
         };
-        let is_http11 = head.version() == Version::Http11;
         let body = head.body();
-        self.request = Request {
-            method: head.method(),
-            version: head.version(),
-            expects_continue: head.expects_continue(),
-            wants_upgrade: is_http11
-                && head.connection().upgrade
-                && head.fields().present().contains(KnownField::Upgrade),
-        };
+        self.request = Request::of(&head);
         self.is_persistent = head.is_persistent();
         self.has_begun = false;
         self.write = WriteState::Owed;

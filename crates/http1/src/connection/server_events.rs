@@ -11,15 +11,16 @@ use core::ops::Range;
 pub struct ServerLimits {
     /// Of heads and trailers.
     pub head: HeadLimits,
-    /// Bytes of a request's body that are taken in after it has been answered, to keep the connection. Raised:
-    /// clients waste more of the link; lowered: they connect again.
+    /// Bytes of a request's body that are taken in after it has been answered, to keep the connection.
+    /// Raised: clients waste more of the link; lowered: they connect again.
     pub drain_bytes_max: u64,
 }
 
 /// Event of the server's side. Places are relative to the bytes of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// A head of this many bytes; [`ServerConnection::head`](super::ServerConnection::head) shows it. [`Self::End`] follows if it has a body.
+    /// A head of this many bytes; [`ServerConnection::head`](super::ServerConnection::head) shows it.
+    /// [`Self::End`] follows if it has a body.
     Head {
         /// Its bytes, from the first.
         bytes: usize,
@@ -28,7 +29,8 @@ pub enum ServerEvent {
     },
     /// Content of its body.
     Content(Range<usize>),
-    /// Its trailers; [`ServerConnection::trailers`](super::ServerConnection::trailers) shows them over these bytes.
+    /// Its trailers; [`ServerConnection::trailers`](super::ServerConnection::trailers) shows them over these
+    /// bytes.
     Trailers(Range<usize>),
     /// End of its body.
     End,

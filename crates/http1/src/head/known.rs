@@ -131,8 +131,8 @@ impl KnownField {
         }
     }
 
-    /// Field whose name is `name` where a server takes every sign for a hyphen, as CGI does: `X_Forwarded.For`
-    /// is [`Self::XForwardedFor`].
+    /// Field whose name is `name` where a server takes every sign for a hyphen, as CGI does:
+    /// `X_Forwarded.For` is [`Self::XForwardedFor`].
     #[must_use]
     pub fn of_respelt(name: &[u8]) -> Self {
         let mut meant = [0; NAME_BYTES_MAX];

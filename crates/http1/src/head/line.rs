@@ -1,8 +1,8 @@
 //! Reads one field line: `name ":" OWS value OWS CRLF` (RFC 9112 §5).
 //!
 //! Two readers with one verdict. [`read_ordinary_lines`] takes good lines in one pass over their bytes and
-//! decides nothing else: a line that it does not take has not come whole, or is unusual, or bad. [`judge_line`] takes
-//! a whole line and finds the first rule that it breaks, in a fixed order.
+//! decides nothing else: a line that it does not take has not come whole, or is unusual, or bad.
+//! [`judge_line`] takes a whole line and finds the first rule that it breaks, in a fixed order.
 
 use super::cursor::LineCursor;
 use super::field::{FieldSpan, FieldTable, Span};

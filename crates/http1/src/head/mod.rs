@@ -1,6 +1,7 @@
 //! Heads: read once into places in the receive buffer, judged line by line as they come.
 
 mod authority;
+mod body_framing;
 mod connection_options;
 mod cursor;
 mod field;
@@ -16,6 +17,7 @@ mod target;
 mod trailers;
 
 pub use authority::is_authority;
+pub use body_framing::BodyFraming;
 pub use connection_options::{ConnectionOptions, elements};
 pub use field::{Field, Fields};
 pub use known::{FieldSet, KnownField};
@@ -25,5 +27,6 @@ pub use request_line::{Method, Version};
 pub use response::{ResponseHead, ResponseReader, ResponseViolation};
 pub use target::TargetForm;
 
+pub(crate) use body_framing::{NO_CONTENT, NOT_MODIFIED, SWITCHING_PROTOCOLS};
 pub(crate) use field::FieldSpan;
 pub(crate) use trailers::TrailerReader;

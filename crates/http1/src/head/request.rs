@@ -1,6 +1,7 @@
 //! Reads the head of a request, once, by the strict rules: what two readers could take for two different
 //! requests is refused (RFC 9112 §11.2).
 
+use super::body_framing::BodyFraming;
 use super::connection_options::ConnectionOptions;
 use super::cursor::LineCursor;
 use super::field::{FieldTable, Fields};
@@ -10,7 +11,6 @@ use super::limits::HeadLimits;
 use super::line;
 use super::request_line::{self, Method, RequestLine, Version};
 use super::target::TargetForm;
-use crate::body::BodyFraming;
 use crate::violation::FramingViolation;
 use flashweir_core::limits::EMPTY_LINES_BEFORE_REQUEST;
 
@@ -268,8 +268,8 @@ impl<'b> RequestHead<'b> {
         self.options.is_persistent(self.line.version)
     }
 
-    /// Returns whether the client waits for a 100 before it sends its body (RFC 9110 §10.1.1): expectations of
-    /// HTTP/1.0 and of requests without a body are ignored, as it demands.
+    /// Returns whether the client waits for a 100 before it sends its body (RFC 9110 §10.1.1): expectations
+    /// of HTTP/1.0 and of requests without a body are ignored, as it demands.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.line.version == Version::Http11

@@ -63,7 +63,8 @@ pub(crate) struct RequestLine {
 
 const VERSION_BYTES: usize = "HTTP/1.1".len();
 
-/// Reads a good line at `at`, and the place behind it, in one pass; leaves any other to [`judge_request_line`].
+/// Reads a good line at `at`, and the place behind it, in one pass; leaves any other to
+/// [`judge_request_line`].
 #[inline]
 pub(crate) fn read_ordinary(bytes: &[u8], at: usize) -> Option<(RequestLine, usize)> {
     let line = bytes.get(at..)?;

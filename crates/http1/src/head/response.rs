@@ -5,6 +5,7 @@
 //! framings, lengths that disagree and folded lines (RFC 9112 §5.2, §6.3) leave open where the response ends,
 //! and are refused: the client gets 502.
 
+use super::body_framing::{BodyFraming, NO_CONTENT, SWITCHING_PROTOCOLS};
 use super::connection_options::ConnectionOptions;
 use super::cursor::LineCursor;
 use super::field::{FieldTable, Fields};
@@ -13,7 +14,6 @@ use super::limits::HeadLimits;
 use super::line;
 use super::request_line::{Method, Version};
 use super::status_line::{StatusLine, read_status_line};
-use crate::body::{BodyFraming, NO_CONTENT, SWITCHING_PROTOCOLS};
 use crate::violation::FramingViolation;
 use flashweir_core::limits::EMPTY_LINES_BEFORE_REQUEST;
 

@@ -72,9 +72,9 @@ impl Target {
     }
 }
 
-/// Returns whether `path` may stand before a `?` and the rest behind it. A fragment (`#`) is part of no target:
-/// some servers cut it off, others look for a file of that name. RFC 3986 has ASCII only; the bytes beyond it
-/// that some clients send unencoded are UTF-8.
+/// Returns whether `path` may stand before a `?` and the rest behind it. A fragment (`#`) is part of no
+/// target: some servers cut it off, others look for a file of that name. RFC 3986 has ASCII only; the bytes
+/// beyond it that some clients send unencoded are UTF-8.
 #[inline]
 fn is_path_and_query(target: &[u8]) -> bool {
     let query = memchr::memchr(b'?', target).unwrap_or(target.len());

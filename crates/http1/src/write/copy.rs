@@ -79,8 +79,8 @@ fn is_nominated(fields: Fields<'_>, span: &FieldSpan, kept: FieldSet) -> bool {
         && elements(fields, KnownField::Connection).any(|option| option.eq_ignore_ascii_case(name))
 }
 
-/// Writes the last chunk and the trailers that go on: none of them may speak for this gateway, frame a message
-/// or forge what is said of the client, in any spelling.
+/// Writes the last chunk and the trailers that go on: none of them may speak for this gateway, frame a
+/// message or forge what is said of the client, in any spelling.
 pub fn write_trailers(fields: Fields<'_>, out: &mut impl Sink) {
     out.put(LAST_CHUNK);
     for field in fields.iter() {
