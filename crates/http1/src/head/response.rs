@@ -1,9 +1,9 @@
 //! Reads the head of a response: strict in what frames it, tolerant of the reason phrase and, as HTTP clients
 //! are, of lines that end in LF alone (RFC 9112 §2.2).
 //!
-//! Nothing can be smuggled past a head that is written anew, so an old server's line ends are accepted; two
-//! framings, lengths that disagree and folded lines (RFC 9112 §5.2, §6.3) leave open where the response ends,
-//! and are refused: the client gets 502.
+//! Nothing can be smuggled past a head that this hop writes itself, so an old server's line ends are
+//! accepted; two framings, lengths that disagree and folded lines (RFC 9112 §5.2, §6.3) leave open where the
+//! response ends, and are refused: the client gets 502.
 
 use super::body_framing::{BodyFraming, NO_CONTENT, SWITCHING_PROTOCOLS};
 use super::connection_options::ConnectionOptions;

@@ -6,7 +6,7 @@ use crate::head::{ConnectionOptions, FieldSet, FieldSpan, Fields, KnownField, el
 
 /// Fields of one connection, wherever they occur. The proxy's own credentials and challenges are between it
 /// and its neighbour; `Proxy` becomes `HTTP_PROXY` in a CGI environment ("httpoxy"), and no request needs it;
-/// `Flashweir-*` is said by this gateway only. Lengths and codings are written anew.
+/// `Flashweir-*` is said by this gateway only. Lengths and codings are those of the next hop.
 const HOP_BY_HOP: FieldSet = FieldSet::of(&[
     KnownField::Connection,
     KnownField::ContentLength,
