@@ -45,7 +45,7 @@ fn position_behind_tab(bytes: &[u8], mut from: usize) -> Option<usize> {
 fn position_of_control_or_tab(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     // The compiler makes a vector of this: whether a block has one is found faster than where.
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+    for block in bytes.get(from..)?.as_chunks::<BLOCK>().0 {
         if block.iter().fold(false, |found, &byte| found | is_control_or_tab(byte)) {
             break;
         }

@@ -17,7 +17,8 @@ mod tests;
 
 use targets::{
     access_log, chunked_body, configuration, forwarding_fields, http1_connection, http2_connection,
-    http2_head, proxied_request, proxied_response, recording, request_head, response_head, structured_fields, wire,
+    http2_head, proxied_request, proxied_response, recording, request_head, response_head, structured_fields,
+    wire,
 };
 
 /// One fuzz target.

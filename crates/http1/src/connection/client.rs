@@ -309,7 +309,8 @@ impl ClientConnection {
             return Err(ResponseFault::UnrequestedSwitch);
         }
         let body = head.body(self.request.method);
-        self.is_persistent &= head.is_persistent() && body != BodyFraming::UntilClose;
+        // A body up to the end of the connection ends with `end_input` only.
+        self.is_persistent &= head.is_persistent();
         self.answers += 1;
         self.body.begin(body);
         match body {

@@ -76,4 +76,13 @@ mod tests {
             assert_eq!(lines, expected, "in steps of {step}");
         }
     }
+
+    /// A line end that appears in bytes that were searched shows whether they are searched again.
+    #[test]
+    fn no_byte_is_searched_twice() {
+        let mut cursor = LineCursor::default();
+        assert_eq!(cursor.take_line(b"abcd"), None);
+        assert_eq!(cursor.take_line(b"ab\nde"), None);
+        assert_eq!(cursor.take_line(b"ab\ndef\n"), Some(Line { start: 0, end: 6, is_bare: true }));
+    }
 }

@@ -175,6 +175,22 @@ fn a_fault_in_a_body_that_is_dropped_ends_the_connection_silently() {
 }
 
 #[test]
+fn a_body_of_unknown_length_is_drained_up_to_the_bound() {
+    for (chunk, end) in [(32, Disposition::Draining), (64, Disposition::Close)] {
+        let mut server = server(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        server.respond(200, Some(0), RequestBodyUse::Read, false).expect("a response is due");
+        server.end().expect("no body");
+        let bytes = format!("{chunk:x}\r\n{}\r\n", "x".repeat(chunk));
+        server.receive(bytes.as_bytes()).expect("a good chunk");
+        assert_eq!(server.disposition(), end, "{chunk} bytes and their framing");
+        if end == Disposition::Draining {
+            server.receive(b"0\r\n\r\n").expect("a good end");
+            assert_eq!(server.disposition(), Disposition::Ready);
+        }
+    }
+}
+
+#[test]
 fn the_end_of_a_servers_half_means_something_else_in_each_phase() {
     for (bytes, end) in [
         (&b""[..], ResponseEnd::Unanswered),

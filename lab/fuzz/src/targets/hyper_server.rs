@@ -60,7 +60,8 @@ pub(super) fn requests(bytes: &[u8]) -> Vec<Message> {
         Ok::<_, hyper::Error>(response)
     });
     {
-        let mut connection = pin!(http1::Builder::new().half_close(true).serve_connection(Sent(bytes), service));
+        let mut connection =
+            pin!(http1::Builder::new().half_close(true).serve_connection(Sent(bytes), service));
         let mut cx = Context::from_waker(Waker::noop());
         // An error ends it as well: what was whole before has been read.
         let is_over = (0..POLLS_MAX).any(|_| connection.as_mut().poll(&mut cx).is_ready());
