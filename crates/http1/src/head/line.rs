@@ -19,7 +19,7 @@ pub(crate) const FRAMING: FieldSet =
 const FRAMING_NAME_BYTES: [usize; 2] = [14, 17];
 
 /// Reads ordinary lines, as many as there are at the cursor, into `table`; `take` judges those that framing
-/// depends on. Cost: three or four instructions for each byte.
+/// depends on. Cost: six or seven instructions for each byte.
 ///
 /// # Errors
 /// Those of `take`; [`FramingViolation::TooManyFields`].
