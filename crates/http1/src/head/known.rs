@@ -1,7 +1,7 @@
 //! Fields that are known by name, found once for each field line.
 //!
 //! A perfect hash of length, first and last byte names the only candidate; comparing it takes two or three
-//! words. Cost: some twenty instructions for each name, no branch on its bytes.
+//! words. Cost: some fifty instructions for each name.
 
 /// Longest known name, bytes.
 const NAME_BYTES_MAX: usize = 25;
