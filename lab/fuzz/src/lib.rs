@@ -16,8 +16,9 @@ mod targets;
 mod tests;
 
 use targets::{
-    access_log, chunked_body, configuration, forwarding_fields, http2_connection, http2_head,
-    proxied_request, proxied_response, recording, request_head, response_head, structured_fields, wire,
+    access_log, chunked_body, configuration, forwarding_fields, http1_connection, http2_connection,
+    http2_head, proxied_request, proxied_response, recording, request_head, response_head, structured_fields,
+    wire,
 };
 
 /// One fuzz target.
@@ -39,11 +40,12 @@ const PURE_RUNS: u32 = 20_000;
 const SERVER_RUNS: u32 = 600;
 
 /// Every target.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     pure("access_log", access_log::run, words::LOG),
     pure("chunked_body", chunked_body::run, words::HTTP),
     pure("configuration", configuration::run, words::TOML),
     pure("forwarding_fields", forwarding_fields::run, words::FIELDS),
+    pure("http1_connection", http1_connection::run, words::HTTP),
     server("http2_connection", http2_connection::run, words::HTTP),
     pure("http2_head", http2_head::run, words::HTTP),
     server("proxied_request", proxied_request::run, words::HTTP),

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Decide and never do: no runtime, no sockets, no serialisation.
-const PURE: [&str; 11] = [
+const PURE: [&str; 12] = [
     "core",
     "limit",
     "admission",
@@ -15,6 +15,7 @@ const PURE: [&str; 11] = [
     "cache",
     "classify",
     "feedback",
+    "http1",
     "provisioning",
     "replication",
     "workload",
@@ -138,6 +139,7 @@ fn estimators_come_before_decisions() {
     workspace.check_only("replication", &["core"]);
     workspace.check_only("feedback", &["core", "admission"]);
     workspace.check_only("cache", &["core"]);
+    workspace.check_only("http1", &["core"]);
     workspace.check_only("wire", &["core", "limit", "admission"]);
     workspace.check_only("workload", &["core"]);
 }

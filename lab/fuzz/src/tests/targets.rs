@@ -78,6 +78,7 @@ short_runs! {
     chunked_body,
     configuration,
     forwarding_fields,
+    http1_connection,
     http2_connection,
     http2_head,
     proxied_request,

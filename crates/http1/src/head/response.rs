@@ -1,0 +1,234 @@
+//! Reads the head of a response: strict in what frames it, tolerant of the reason phrase and, as HTTP clients
+//! are, of lines that end in LF alone (RFC 9112 §2.2).
+//!
+//! Nothing can be smuggled past a head that this hop writes itself, so an old server's line ends are
+//! accepted; two framings, lengths that disagree and folded lines (RFC 9112 §5.2, §6.3) leave open where the
+//! response ends, and are refused: the client gets 502.
+
+use super::body_framing::{BodyFraming, NO_CONTENT, SWITCHING_PROTOCOLS};
+use super::connection_options::ConnectionOptions;
+use super::cursor::LineCursor;
+use super::field::{FieldTable, Fields};
+use super::framing::Framing;
+use super::limits::HeadLimits;
+use super::line;
+use super::request_line::{Method, Version};
+use super::status_line::{StatusLine, read_status_line};
+use crate::violation::FramingViolation;
+use flashweir_core::limits::EMPTY_LINES_BEFORE_REQUEST;
+
+/// Reason for which the head of a response is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResponseViolation {
+    /// The first line is not `HTTP/1.x SP status [SP reason]`.
+    #[error("status_line")]
+    StatusLine,
+    /// A rule that requests have as well.
+    #[error("{0}")]
+    Framing(FramingViolation),
+}
+
+impl From<FramingViolation> for ResponseViolation {
+    fn from(violation: FramingViolation) -> Self {
+        Self::Framing(violation)
+    }
+}
+
+/// Reader of the responses of one connection, one head after another; used as a
+/// [`RequestReader`](super::RequestReader) is.
+///
+/// ```
+/// use flashweir_http1::body::BodyFraming;
+/// use flashweir_http1::head::{HeadLimits, Method, ResponseReader};
+/// let mut reader = ResponseReader::new(HeadLimits { bytes_max: 16_384, fields_max: 100 });
+/// let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+/// assert_eq!(reader.read(bytes), Ok(Some(bytes.len() - 5)));
+/// let head = reader.head(bytes).expect("a whole head");
+/// assert_eq!((head.status(), head.body(Method::Get)), (200, BodyFraming::Length(5)));
+/// assert_eq!(head.body(Method::Head), BodyFraming::None);
+/// ```
+#[derive(Debug)]
+pub struct ResponseReader {
+    limits: HeadLimits,
+    cursor: LineCursor,
+    line: Option<StatusLine>,
+    empty_lines: usize,
+    framing: Framing,
+    options: ConnectionOptions,
+    fields: FieldTable,
+    is_whole: bool,
+}
+
+impl ResponseReader {
+    /// A reader for a new connection. Allocates with the first field.
+    #[must_use]
+    pub fn new(limits: HeadLimits) -> Self {
+        Self {
+            limits,
+            cursor: LineCursor::default(),
+            line: None,
+            empty_lines: 0,
+            framing: Framing::default(),
+            options: ConnectionOptions::default(),
+            fields: FieldTable::default(),
+            is_whole: false,
+        }
+    }
+
+    /// Forgets the last head; the next call of [`read`](Self::read) begins another.
+    pub fn restart(&mut self) {
+        self.cursor = LineCursor::default();
+        self.line = None;
+        self.empty_lines = 0;
+        self.framing = Framing::default();
+        self.fields.clear();
+        self.is_whole = false;
+    }
+
+    /// Forgets the last head and its memory.
+    pub fn release(&mut self) {
+        self.restart();
+        self.fields.release();
+    }
+
+    /// Reads on: `bytes` are all that have come since the head's first byte. Returns the head's length once
+    /// it is whole.
+    ///
+    /// # Errors
+    /// The first rule that a line breaks, in the order of the lines.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<Option<usize>, ResponseViolation> {
+        let within = self.limits.within(bytes);
+        let is_read = self.read_status_line(within)? && (self.is_whole || self.read_fields(within)?);
+        match is_read {
+            true => Ok(Some(self.cursor.at())),
+            false if within.len() >= self.limits.bytes_max => Err(FramingViolation::HeadTooLarge.into()),
+            false => Ok(None),
+        }
+    }
+
+    /// Head that was read last, of the same bytes.
+    #[must_use]
+    pub fn head<'b>(&'b self, bytes: &'b [u8]) -> Option<ResponseHead<'b>> {
+        let line = self.line.filter(|_| self.is_whole)?;
+        let fields = Fields::new(bytes, &self.fields);
+        Some(ResponseHead { line, framing: self.framing, options: self.options, fields })
+    }
+
+    /// Reads the status line and the empty lines before it; false until it has come.
+    fn read_status_line(&mut self, bytes: &[u8]) -> Result<bool, ResponseViolation> {
+        while self.line.is_none() {
+            let Some(line) = self.cursor.take_line(bytes) else { return Ok(false) };
+            if line.end > line.start {
+                let read = read_status_line(bytes, line.start, line.end);
+                self.line = Some(read.ok_or(ResponseViolation::StatusLine)?);
+                return Ok(true);
+            }
+            self.empty_lines += 1;
+            if self.empty_lines > EMPTY_LINES_BEFORE_REQUEST {
+                return Err(ResponseViolation::StatusLine);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads field lines up to the head's end; false until that has come.
+    fn read_fields(&mut self, bytes: &[u8]) -> Result<bool, FramingViolation> {
+        loop {
+            let Self { framing, fields, cursor, limits, .. } = self;
+            let take = |known, value: &[u8]| framing.take_of_response(known, value);
+            line::read_ordinary_lines(bytes, cursor, (fields, limits.fields_max), take)?;
+            let Some(line) = cursor.take_line(bytes) else { return Ok(false) };
+            if line.end == line.start {
+                self.end(bytes)?;
+                return Ok(true);
+            }
+            let span = line::judge_line(bytes, line.start, line.end)?;
+            framing.take_of_response(span.known, span.value.of(bytes))?;
+            fields.push(span);
+            if fields.len() > limits.fields_max {
+                return Err(FramingViolation::TooManyFields);
+            }
+        }
+    }
+
+    /// Judges the head as a whole (RFC 9112 §6.1, §6.3).
+    fn end(&mut self, bytes: &[u8]) -> Result<(), FramingViolation> {
+        let is_http11 = self.line.is_some_and(|line| line.version == Version::Http11);
+        match (self.framing.is_chunked, self.framing.content_length) {
+            (true, Some(_)) => return Err(FramingViolation::LengthAndTransferEncoding),
+            (true, None) if !is_http11 => return Err(FramingViolation::TransferEncoding),
+            _ => {}
+        }
+        self.options = ConnectionOptions::of(Fields::new(bytes, &self.fields))?;
+        self.is_whole = true;
+        Ok(())
+    }
+}
+
+/// View of a whole response head, over the bytes it was read from.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseHead<'b> {
+    line: StatusLine,
+    framing: Framing,
+    options: ConnectionOptions,
+    fields: Fields<'b>,
+}
+
+impl<'b> ResponseHead<'b> {
+    /// Status, 100 to 999.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.line.status
+    }
+
+    /// Returns whether another response to the same request follows (1xx but 101).
+    #[must_use]
+    pub fn is_interim(&self) -> bool {
+        self.line.status < 200 && self.line.status != SWITCHING_PROTOCOLS
+    }
+
+    /// Reason phrase as it was sent; text for people, may be empty.
+    #[must_use]
+    pub fn reason(&self) -> &'b [u8] {
+        self.line.reason.of(self.fields.bytes())
+    }
+
+    /// Version of the message.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.line.version
+    }
+
+    /// Fields in their order.
+    #[must_use]
+    pub fn fields(&self) -> Fields<'b> {
+        self.fields
+    }
+
+    /// Framing of the body of an answer to a request with this method (RFC 9112 §6.3).
+    #[must_use]
+    pub fn body(&self, method: Method) -> BodyFraming {
+        let Framing { is_chunked, content_length, .. } = self.framing;
+        BodyFraming::of_response(method, self.line.status, is_chunked, content_length)
+    }
+
+    /// Length that all `Content-Length` fields agree on; of an answer to HEAD, and of a 304, that of the body
+    /// that is not sent (RFC 9110 §8.6). Of 1xx and 204, which may have none, `None`.
+    #[must_use]
+    pub fn content_length(&self) -> Option<u64> {
+        self.framing.content_length.filter(|_| self.line.status >= 200 && self.line.status != NO_CONTENT)
+    }
+
+    /// Options of `Connection`.
+    #[must_use]
+    pub fn connection(&self) -> ConnectionOptions {
+        self.options
+    }
+
+    /// Returns whether the connection may go on after this response (RFC 9112 §9.3) as far as its
+    /// head says: a body up to the end of the connection ends it.
+    #[must_use]
+    pub fn is_persistent(&self) -> bool {
+        self.options.is_persistent(self.line.version)
+    }
+}

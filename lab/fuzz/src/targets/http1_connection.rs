@@ -1,0 +1,252 @@
+//! The server's side of `flashweir-http1` beside three other readers of requests: the head guard, whose rules
+//! it has; `httparse` with the plain rules of RFC 9112; and hyper.
+//!
+//! Every difference belongs to a [`Difference`]; any other is a fault. The verdict does not depend on how the
+//! bytes are cut, and a head that is written from an accepted one is read as strictly, with the same fields.
+//!
+//! The first byte says where the bytes are cut in two.
+
+use super::LIMITS;
+use super::hyper_server;
+use crate::reference::{End, Kind, Message, lenient, strict};
+use flashweir_http::head_guard::{HeadGuard, ReadPhase as GuardPhase};
+use flashweir_http1::FramingViolation;
+use flashweir_http1::connection::{
+    Disposition, ReadPhase, Refusal, RequestBodyUse, ServerConnection, ServerEvent, ServerLimits,
+};
+use flashweir_http1::head::{HeadLimits, RequestHead, Version};
+use flashweir_http1::write::{ConnectionField, OutgoingRequest, write_request};
+
+const SERVER: ServerLimits = ServerLimits {
+    head: HeadLimits { bytes_max: LIMITS.bytes_max, fields_max: LIMITS.fields_max },
+    drain_bytes_max: 1_024,
+};
+
+/// Names that this gateway writes or removes.
+const SPOKEN_FOR: [&str; 10] = [
+    "host",
+    "via",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authorization",
+    "flashweir-decision",
+];
+
+/// Differences that are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Difference {
+    /// More options of `Connection` than are compared with the fields: refused here, passed by the guard and
+    /// the others.
+    ConnectionOptions,
+    /// After a request that ends its connection nothing is read here (RFC 9112 §9.6); the guard goes on
+    /// judging, and a reader of bytes alone goes on reading.
+    AfterLastRequest,
+}
+
+/// Everything that was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Read {
+    requests: Vec<Message>,
+    /// A request has begun and has not ended.
+    has_begun: bool,
+    /// Bytes up to the end of the last request that ends its connection, if one does.
+    closed_at: Option<usize>,
+    refused: Option<FramingViolation>,
+    heads: u64,
+    /// Written heads of the accepted ones.
+    written: Vec<Vec<u8>>,
+}
+
+pub(crate) fn run(data: &[u8]) {
+    let Some((&cut, bytes)) = data.split_first() else { return };
+    let whole = read([bytes]);
+    let at = usize::from(cut).min(bytes.len());
+    assert_eq!(read([&bytes[..at], &bytes[at..]]), whole, "cut at {at}");
+    assert_eq!(read(bytes.chunks(1)), whole, "byte by byte");
+    beside_guard(bytes, &whole);
+    beside_httparse(bytes, &whole);
+    beside_hyper(bytes, &whole);
+    for (request, written) in whole.requests.iter().zip(&whole.written) {
+        is_read_strictly(request, written);
+    }
+}
+
+/// Answers each request at once, as soon as it has been read.
+fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
+    let (mut server, mut read, mut unread, mut passed) =
+        (ServerConnection::new(SERVER), Read::default(), Vec::new(), 0);
+    for piece in pieces {
+        unread.extend_from_slice(piece);
+        loop {
+            let received = match server.receive(&unread) {
+                Ok(received) => received,
+                Err(Refusal { violation, .. }) => {
+                    read.refused = Some(violation);
+                    read.heads = server.heads();
+                    return read;
+                }
+            };
+            match &received.event {
+                None => {}
+                Some(ServerEvent::Head { bytes, .. }) => {
+                    let head = server.head(&unread[..*bytes]).expect("a whole head");
+                    read.requests.push(message(&head));
+                    let mut written = Vec::new();
+                    write_request(&head, &OutgoingRequest::default(), &mut written);
+                    read.written.push(written);
+                }
+                Some(ServerEvent::Content(range)) => {
+                    let request = read.requests.last_mut().expect("a head came first");
+                    request.body.extend_from_slice(&unread[range.clone()]);
+                }
+                Some(ServerEvent::Trailers(_) | ServerEvent::End) => {}
+            }
+            unread.drain(..received.taken);
+            passed += received.taken;
+            let is_whole = received.event.is_some() && server.phase() == ReadPhase::Idle;
+            if is_whole {
+                let start =
+                    server.respond(403, Some(0), RequestBodyUse::Read, false).expect("a response is due");
+                server.end().expect("no body");
+                let is_closed = server.disposition() == Disposition::Close;
+                assert_eq!(
+                    is_closed,
+                    start.connection == ConnectionField::Close,
+                    "the client is not informed"
+                );
+                if is_closed {
+                    read.closed_at = Some(passed);
+                    read.heads = server.heads();
+                    return read;
+                }
+            }
+            if received.event.is_none() {
+                break;
+            }
+        }
+    }
+    read.has_begun = server.phase() != ReadPhase::Idle;
+    read.heads = server.heads();
+    read
+}
+
+fn message(head: &RequestHead<'_>) -> Message {
+    let text =
+        |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("accepted lines are UTF-8 up to the fields");
+    let version = if head.version() == Version::Http11 { "HTTP/1.1" } else { "HTTP/1.0" };
+    Message {
+        start: format!("{} {} {version}", text(head.method_name()), text(head.target())),
+        fields: head
+            .fields()
+            .iter()
+            .map(|field| (text(field.name).to_ascii_lowercase(), field.value.to_vec()))
+            .collect(),
+        body: Vec::new(),
+    }
+}
+
+/// The same verdict, the same number of heads and the same place.
+fn beside_guard(bytes: &[u8], whole: &Read) {
+    let (judged, difference) = match whole.closed_at {
+        Some(end) => (&bytes[..end], Some(Difference::AfterLastRequest)),
+        None => (bytes, None),
+    };
+    let mut guard = HeadGuard::new(LIMITS);
+    let refused = guard.inspect(judged).err().map(|refusal| refusal.violation.as_str());
+    let ours = whole.refused.map(FramingViolation::as_str);
+    if refused != ours {
+        let difference = options_over_bound(whole);
+        assert_eq!(difference, Some(Difference::ConnectionOptions), "the guard: {refused:?}, here: {ours:?}");
+        return;
+    }
+    if refused.is_none() {
+        let phase = guard.phase();
+        assert_eq!(
+            (guard.heads(), phase != GuardPhase::Idle),
+            (whole.heads, whole.has_begun),
+            "{difference:?}"
+        );
+    }
+}
+
+/// The guard has no bound on options: it passes a head that is refused here for its number of fields.
+fn options_over_bound(whole: &Read) -> Option<Difference> {
+    (whole.refused == Some(FramingViolation::TooManyFields)).then_some(Difference::ConnectionOptions)
+}
+
+/// The same requests, with all that is in them.
+fn beside_httparse(bytes: &[u8], whole: &Read) {
+    if whole.refused.is_some() {
+        return;
+    }
+    let end = whole.closed_at.unwrap_or(bytes.len());
+    let (requests, end) = lenient(&bytes[..end]);
+    let complete = whole.requests.len() - usize::from(is_body_open(whole));
+    assert_eq!(requests.len(), complete, "{end:?}, here: {whole:?}");
+    assert_eq!(requests[..], whole.requests[..complete]);
+    match end {
+        // An empty line before a request is part of none, and httparse skips it.
+        End::Whole => assert!(!whole.has_begun || bytes.ends_with(b"\r\n"), "here more is awaited"),
+        // httparse refuses some lines before their end has come.
+        End::Partial | End::Bad(_) => assert!(whole.has_begun, "here the end was found, there {end:?}"),
+    }
+}
+
+/// The last head has come whole, its body has not.
+fn is_body_open(whole: &Read) -> bool {
+    whole.has_begun && whole.heads == whole.requests.len() as u64
+}
+
+/// The same requests, in their order; hyper may stop before the end, never elsewhere.
+fn beside_hyper(bytes: &[u8], whole: &Read) {
+    if whole.refused.is_some() {
+        return;
+    }
+    let end = whole.closed_at.unwrap_or(bytes.len());
+    let requests = hyper_server::requests(&bytes[..end]);
+    let complete = whole.requests.len() - usize::from(is_body_open(whole));
+    assert_eq!(requests.len(), complete, "hyper: {requests:?}, here: {whole:?}");
+    for (theirs, ours) in requests.iter().zip(&whole.requests) {
+        assert_eq!(theirs.method(), ours.method());
+        assert_eq!(theirs.body, ours.body);
+        // hyper keeps fields by name, so their order among names is lost.
+        let sorted = |message: &Message| {
+            let mut fields = message.fields.clone();
+            fields.sort_by(|one, other| one.0.cmp(&other.0));
+            fields
+        };
+        assert_eq!(sorted(theirs), sorted(ours));
+    }
+}
+
+/// A written head has one reading: no field of one hop, one framing at most, nothing else lost or added.
+fn is_read_strictly(request: &Message, written: &[u8]) {
+    let (read, end) = strict(written, Kind::Requests);
+    let shown = written.escape_ascii();
+    assert_eq!((read.len(), end), (1, End::Whole), "{shown}");
+    for name in ["connection", "keep-alive", "te", "upgrade", "transfer-encoding", "content-length", "proxy"]
+    {
+        assert_eq!(read[0].all(name).count(), 0, "{name}: {shown}");
+    }
+    // Behind CGI a sign in a name is as good as the hyphen.
+    for (name, _) in &read[0].fields {
+        let meant = name.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-");
+        assert!(*name == meant || !SPOKEN_FOR.contains(&&*meant), "{name}: {shown}");
+    }
+    assert_eq!(read[0].method(), request.method());
+    for field in read[0].fields.iter().filter(|(name, _)| name != "host") {
+        assert!(request.fields.contains(field), "{field:?} was not received: {shown}");
+    }
+    let named = |name: &str| {
+        request
+            .all("connection")
+            .any(|line| line.to_ascii_lowercase().windows(name.len()).any(|part| part == name.as_bytes()))
+    };
+    for name in ["cookie", "authorization", "accept", "x"].into_iter().filter(|name| !named(name)) {
+        assert!(read[0].all(name).eq(request.all(name)), "{name} was changed: {shown}");
+    }
+}
