@@ -33,13 +33,19 @@ enum WriteState {
 ///
 /// ```
 /// use flashweir_http1::body::BodyFraming;
-/// use flashweir_http1::connection::{Disposition, RequestBodyUse, ServerConnection, ServerEvent,
-/// ServerLimits}; use flashweir_http1::head::HeadLimits; let head = HeadLimits { bytes_max: 16_384,
-/// fields_max: 100 }; let mut server = ServerConnection::new(ServerLimits { head, drain_bytes_max: 16_384 });
-/// let bytes = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"; let received = server.receive(bytes).expect("a good
-/// request"); assert_eq!(received.event, Some(ServerEvent::Head { bytes: bytes.len(), body: BodyFraming::None
-/// })); server.respond(200, Some(0), RequestBodyUse::Read, false).expect("a response is due");
-/// server.end().expect("as long as announced"); assert_eq!(server.disposition(), Disposition::Ready);
+/// use flashweir_http1::connection::{
+///     Disposition, RequestBodyUse, ServerConnection, ServerEvent, ServerLimits,
+/// };
+/// use flashweir_http1::head::HeadLimits;
+/// let head = HeadLimits { bytes_max: 16_384, fields_max: 100 };
+/// let mut server = ServerConnection::new(ServerLimits { head, drain_bytes_max: 16_384 });
+/// let bytes = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+/// let received = server.receive(bytes).expect("a good request");
+/// let head = ServerEvent::Head { bytes: bytes.len(), body: BodyFraming::None };
+/// assert_eq!(received.event, Some(head));
+/// server.respond(200, Some(0), RequestBodyUse::Read, false).expect("a response is due");
+/// server.end().expect("as long as announced");
+/// assert_eq!(server.disposition(), Disposition::Ready);
 /// ```
 #[derive(Debug)]
 pub struct ServerConnection {

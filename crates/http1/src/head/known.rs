@@ -21,6 +21,10 @@ macro_rules! known_fields {
 
         const NAMED: [(&str, KnownField); KnownField::Flashweir as usize] =
             [$(($name, KnownField::$field),)+];
+
+        #[cfg(feature = "http")]
+        static HTTP_NAMES: [http::HeaderName; KnownField::Flashweir as usize] =
+            [$(http::HeaderName::from_static($name),)+];
     };
 }
 
@@ -66,6 +70,7 @@ known_fields! {
     Range = "range",
     Referer = "referer",
     RetryAfter = "retry-after",
+    SecFetchDest = "sec-fetch-dest",
     Server = "server",
     SetCookie = "set-cookie",
     Te = "te",
@@ -129,6 +134,13 @@ impl KnownField {
             None if self == Self::Flashweir => "flashweir-",
             None => "",
         }
+    }
+
+    /// Name in the crate `http`; none for [`Self::Flashweir`] and [`Self::Other`].
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn http_name(self) -> Option<&'static http::HeaderName> {
+        HTTP_NAMES.get(self as usize)
     }
 
     /// Field whose name is `name` where a server takes every sign for a hyphen, as CGI does:

@@ -15,6 +15,8 @@ mod response;
 mod status_line;
 mod target;
 mod trailers;
+#[cfg(feature = "http")]
+mod view;
 
 pub use authority::is_authority;
 pub use body_framing::BodyFraming;
@@ -26,6 +28,8 @@ pub use request::{RequestHead, RequestReader};
 pub use request_line::{Method, Version};
 pub use response::{ResponseHead, ResponseReader, ResponseViolation};
 pub use target::TargetForm;
+#[cfg(feature = "http")]
+pub use view::{FieldsView, RequestView};
 
 pub(crate) use body_framing::{NO_CONTENT, NOT_MODIFIED, SWITCHING_PROTOCOLS};
 pub(crate) use field::FieldSpan;

@@ -227,6 +227,13 @@ impl<'b> RequestHead<'b> {
         self.line.target.path_and_query.of(self.fields.bytes())
     }
 
+    /// Authority that the target names, where it has one.
+    #[must_use]
+    pub fn target_authority(&self) -> Option<&'b [u8]> {
+        let of_target = self.line.target.authority.of(self.fields.bytes());
+        (!of_target.is_empty()).then_some(of_target)
+    }
+
     /// Server that the request is for: the target's authority, which overrides `Host` (RFC 9112 §3.2.2), or
     /// `Host`. Only HTTP/1.0 may have none. An authority may hold user information, which [`is_authority`]
     /// refuses.
@@ -234,8 +241,7 @@ impl<'b> RequestHead<'b> {
     /// [`is_authority`]: super::is_authority
     #[must_use]
     pub fn authority(&self) -> Option<&'b [u8]> {
-        let of_target = self.line.target.authority.of(self.fields.bytes());
-        if of_target.is_empty() { self.fields.get(KnownField::Host) } else { Some(of_target) }
+        self.target_authority().or_else(|| self.fields.get(KnownField::Host))
     }
 
     /// Fields in their order.
