@@ -15,7 +15,7 @@ pub(super) fn client_key(fair_by: &FairBy, asked: &View<'_>, hasher: &Hasher64) 
     let by_name = match fair_by {
         FairBy::Network => None,
         FairBy::Address => Some(hasher.hash(&[b"address", &octets(asked.client)])),
-        FairBy::Header(name) => by_value(b"header", asked.headers.get(name).map(|value| value.as_bytes())),
+        FairBy::Header(name) => by_value(b"header", asked.head.fields().all_named(name).next()),
         FairBy::Cookie(name) => by_value(b"cookie", asked.cookies(name).next()),
     };
     by_name.unwrap_or_else(|| hasher.hash(&[b"network", &network(asked.client)]))

@@ -2,8 +2,7 @@
 
 use flashweir_config::{HostPattern, Service};
 use flashweir_core::limits::HOST_BYTES;
-use http::header::HOST;
-use http::request;
+use flashweir_http1::head::{KnownField, RequestView};
 use std::collections::HashMap;
 
 /// A request's host in lower case and without the port; a longer one than any name can be is cut.
@@ -15,9 +14,10 @@ pub(super) struct Host {
 
 impl Host {
     /// HTTP/2 carries it in the target.
-    pub(super) fn of(head: &request::Parts) -> Self {
-        let named = head.headers.get(HOST).map(|value| value.as_bytes());
-        let host = without_port(named.or_else(|| head.uri.host().map(str::as_bytes)).unwrap_or_default());
+    pub(super) fn of(head: RequestView<'_>) -> Self {
+        let named = head.fields().get(KnownField::Host);
+        let host =
+            without_port(named.or_else(|| head.target_authority().map(without_user)).unwrap_or_default());
         let mut bytes = [0; HOST_BYTES];
         let length = host.len().min(HOST_BYTES);
         bytes[..length].copy_from_slice(&host[..length]);
@@ -34,6 +34,11 @@ impl Host {
         let bytes = self.as_bytes();
         bytes.strip_suffix(b".").unwrap_or(bytes)
     }
+}
+
+fn without_user(authority: &[u8]) -> &[u8] {
+    let start = authority.iter().rposition(|&byte| byte == b'@').map_or(0, |at| at + 1);
+    &authority[start..]
 }
 
 pub(super) fn without_port(host: &[u8]) -> &[u8] {

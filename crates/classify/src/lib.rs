@@ -20,10 +20,9 @@ use core::net::IpAddr;
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_config::{Class, Config, Fairness};
 use flashweir_core::Hasher64;
+use flashweir_http1::head::{KnownField, RequestView};
 use flashweir_telemetry::Unmeasured;
 use host::{Host, HostTable};
-use http::header::{COOKIE, USER_AGENT};
-use http::request;
 use rules::View;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -125,31 +124,23 @@ impl Classifier {
     /// (`cargo bench -p flashweir-classify`). No allocation but for the first unusual paths.
     /// `None` for a host that no service has.
     #[must_use]
-    pub fn classify(
+    pub fn classify<'a>(
         &self,
-        head: &request::Parts,
+        head: impl Into<RequestView<'a>>,
         client: IpAddr,
         sender: Option<&str>,
     ) -> Option<Classified> {
-        let method = head.method.as_str().as_bytes();
-        let field =
-            |name| head.headers.get(name).map_or(&[][..], |value: &http::HeaderValue| value.as_bytes());
-        let target = head.uri.path_and_query().map_or("", |target| target.as_str()).as_bytes();
-        let person_key =
-            self.hasher.hash(&[&octets(client), field(USER_AGENT), field(COOKIE), method, target]);
+        let head = head.into();
+        let method = head.method();
+        let field = |known| head.fields().get(known).unwrap_or_default();
+        let (agent, cookie) = (field(KnownField::UserAgent), field(KnownField::Cookie));
+        let person_key = self.hasher.hash(&[&octets(client), agent, cookie, method, head.path_and_query()]);
         let host = Host::of(head);
         let index = self.hosts.find(host.name())?;
         let service = &self.services[index];
         let mut scratch = self.scratch.borrow_mut();
-        let asked = View {
-            host: host.name(),
-            path: path::normal(head.uri.path().as_bytes(), &mut scratch),
-            query: head.uri.query().unwrap_or_default(),
-            method: &head.method,
-            headers: &head.headers,
-            client,
-            sender,
-        };
+        let asked =
+            View { host: host.name(), path: path::normal(head.path(), &mut scratch), head, client, sender };
         let CandidateClass { class, client_key, .. } = self.take(&service.classes, &asked);
         Some(Classified {
             service: index,
@@ -160,7 +151,7 @@ impl Classifier {
             // The same host on another service is another hot-spot.
             host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
             person_key,
-            url_class: self.url_hasher.hash(&[method, head.uri.path().as_bytes()]) as u32,
+            url_class: self.url_hasher.hash(&[method, head.path()]) as u32,
             unmeasured: measurable::of_request(head),
         })
     }

@@ -1,14 +1,14 @@
 //! Test whether a response can measure the quality of the service, as far as request and status show.
 
+use flashweir_http1::head::{KnownField, RequestView};
 use flashweir_telemetry::Unmeasured;
-use http::header::RANGE;
-use http::{Method, StatusCode, request};
+use http::StatusCode;
 
 /// Reason for which the response to this request would not count.
-pub(super) fn of_request(head: &request::Parts) -> Option<Unmeasured> {
-    if head.method == Method::HEAD {
+pub(super) fn of_request(head: RequestView<'_>) -> Option<Unmeasured> {
+    if head.method() == b"HEAD" {
         Some(Unmeasured::Empty)
-    } else if head.headers.contains_key(RANGE) {
+    } else if head.fields().has(KnownField::Range) {
         Some(Unmeasured::Partial)
     } else {
         None

@@ -2,8 +2,8 @@
 
 use core::net::IpAddr;
 use flashweir_config::{ApiKeys, ClassRules, FieldRule, KeyPlace};
-use http::header::{AUTHORIZATION, COOKIE};
-use http::{HeaderMap, Method};
+use flashweir_http1::head::{KnownField, RequestView};
+use http::header::AUTHORIZATION;
 
 /// Properties of a request that rules can match.
 #[derive(Clone, Copy, Debug)]
@@ -12,9 +12,7 @@ pub(super) struct View<'a> {
     pub(super) host: &'a [u8],
     /// In normal form.
     pub(super) path: &'a [u8],
-    pub(super) query: &'a str,
-    pub(super) method: &'a Method,
-    pub(super) headers: &'a HeaderMap,
+    pub(super) head: RequestView<'a>,
     pub(super) client: IpAddr,
     /// Name that the node in front gives itself, if the sender is one: empty without a name.
     pub(super) sender: Option<&'a str>,
@@ -23,7 +21,7 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     /// Returns whether all the rules hold; what is cheap to ask comes first.
     pub(super) fn fits(&self, rules: &ClassRules) -> bool {
-        one_of(&rules.methods, |method| method == self.method)
+        one_of(&rules.methods, |method| method.as_str().as_bytes() == self.head.method())
             && one_of(&rules.paths, |glob| glob.matches(self.path))
             && one_of(&rules.hosts, |glob| glob.matches(self.host))
             && one_of(&rules.clients, |network| network.contains(&self.client))
@@ -40,31 +38,30 @@ impl<'a> View<'a> {
 
     /// The values of a cookie: browsers may send several of one name (RFC 6265 §5.4).
     pub(super) fn cookies<'n>(&self, name: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
-        let pairs = self
-            .headers
-            .get_all(COOKIE)
-            .into_iter()
-            .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
+        let pairs =
+            self.head.fields().all(KnownField::Cookie).flat_map(|value| value.split(|byte| *byte == b';'));
         pairs.filter_map(move |pair| pair.trim_ascii().strip_prefix(name.as_bytes())?.strip_prefix(b"="))
     }
 
     fn has_field(&self, rule: &FieldRule) -> bool {
-        match &rule.value {
-            None => self.headers.contains_key(&rule.name),
-            Some(glob) => self.headers.get_all(&rule.name).iter().any(|value| glob.matches(value.as_bytes())),
-        }
+        let mut values = self.head.fields().all_named(&rule.name);
+        values.any(|value| rule.value.as_ref().is_none_or(|glob| glob.matches(value)))
     }
 
     fn shows(&self, keys: &ApiKeys) -> bool {
         match &keys.place {
             KeyPlace::Header(name) => {
                 let is_authorization = name == AUTHORIZATION;
-                let key = |value: &'a [u8]| if is_authorization { without_bearer(value) } else { value };
-                self.headers.get_all(name).iter().any(|value| keys.contains(key(value.as_bytes())))
+                let mut values = self.head.fields().all_named(name);
+                values
+                    .any(|value| keys.contains(if is_authorization { without_bearer(value) } else { value }))
             }
             KeyPlace::Query(name) => {
-                let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
-                pairs.any(|(parameter, value)| *parameter == **name && keys.contains(value.as_bytes()))
+                let mut pairs = self.head.query().unwrap_or_default().split(|byte| *byte == b'&');
+                pairs.any(|pair| {
+                    let value = pair.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+                    value.is_some_and(|value| keys.contains(value))
+                })
             }
         }
     }

@@ -16,11 +16,8 @@ use super::client_key::octets;
 use super::{Classifier, Host, path};
 use core::net::IpAddr;
 use flashweir_admission::fairness::{Conduct, RequestSigns, SIGNS, Sign};
-use http::header::{ACCEPT_LANGUAGE, COOKIE, HeaderName, REFERER, USER_AGENT};
-use http::request;
+use flashweir_http1::head::{KnownField, RequestView};
 
-/// Fetch metadata: what the browser does with the answer (W3C Fetch Metadata Request Headers §2.1).
-const FETCH_DESTINATION: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// Destinations of parts of a page.
 const ASSET_DESTINATIONS: [&[u8]; 8] =
     [b"audio", b"font", b"image", b"manifest", b"script", b"style", b"track", b"video"];
@@ -38,9 +35,9 @@ impl Classifier {
     /// are not compared now (`compares`), which takes one short hash in place of five or six. No allocation
     /// but for the first unusual paths.
     #[must_use]
-    pub fn signs(
+    pub fn signs<'a>(
         &self,
-        head: &request::Parts,
+        head: impl Into<RequestView<'a>>,
         client: IpAddr,
         tls: Option<u64>,
         compares: bool,
@@ -49,21 +46,21 @@ impl Classifier {
         if !self.fairness.is_enabled || self.fairness.is_exempt(client) {
             return RequestSigns::default();
         }
-        let field =
-            |name| head.headers.get(name).map_or(&[][..], |value: &http::HeaderValue| value.as_bytes());
+        let head = head.into();
+        let field = |known| head.fields().get(known).unwrap_or_default();
         let host = Host::of(head);
         let address = octets(prefix(client, ADDRESS_BITS));
         let session = self.session(head);
-        let user_agent = field(USER_AGENT);
+        let user_agent = field(KnownField::UserAgent);
         let person = match session {
             Some(value) => self.hasher.hash(&[b"session", value]),
-            None => self.hasher.hash(&[b"browser", &address, user_agent, field(ACCEPT_LANGUAGE)]),
+            None => self.hasher.hash(&[b"browser", &address, user_agent, field(KnownField::AcceptLanguage)]),
         };
         let mut scratch = self.scratch.borrow_mut();
-        let path = path::normal(head.uri.path().as_bytes(), &mut scratch);
+        let path = path::normal(head.path(), &mut scratch);
         let conduct = Conduct {
-            is_asset: is_asset(field(FETCH_DESTINATION), path),
-            has_own_referer: is_of_host(field(REFERER), &host),
+            is_asset: is_asset(field(KnownField::SecFetchDest), path),
+            has_own_referer: is_of_host(field(KnownField::Referer), &host),
             has_session: session.is_some(),
         };
         let mut values = [0; SIGNS];
@@ -89,9 +86,8 @@ impl Classifier {
     }
 
     /// The value of the first session cookie.
-    fn session<'a>(&self, head: &'a request::Parts) -> Option<&'a [u8]> {
-        let fields = head.headers.get_all(COOKIE).into_iter();
-        let pairs = fields.flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
+    fn session<'a>(&self, head: RequestView<'a>) -> Option<&'a [u8]> {
+        let pairs = head.fields().all(KnownField::Cookie).flat_map(|value| value.split(|byte| *byte == b';'));
         pairs
             .filter_map(|pair| {
                 let pair = pair.trim_ascii();
@@ -146,7 +142,7 @@ mod tests {
     use super::*;
     use flashweir_config::Config;
     use flashweir_core::Hasher64;
-    use http::Request;
+    use http::{Request, request};
     use proptest::prelude::*;
 
     fn classifier(fairness: &str) -> Classifier {

@@ -1,7 +1,8 @@
 //! Keys of requests.
 
 use super::*;
-use http::{Request, StatusCode};
+use flashweir_http1::head::{HeadLimits, RequestReader};
+use http::{Request, StatusCode, request};
 
 fn classified(request: request::Builder, client: &str) -> Classified {
     let (head, ()) = request.body(()).expect("request").into_parts();
@@ -334,4 +335,46 @@ fn urls_chosen_to_collide_do_not_without_the_key() {
     let victim = class_of(drawn, "/checkout");
     let hits = chosen.iter().filter(|path| class_of(drawn, path) == victim).count();
     assert!(hits <= 2, "{hits} of {CHOSEN} collide all the same");
+}
+
+/// Goal: a class rule, a key or a sign does not depend on the reader of a head.
+#[test]
+fn a_head_is_classified_alike_whatever_has_read_it() {
+    let toml = "upstream.urls = ['http://a']\n\
+        [[class]]\nname = 'gold'\nmatch.header = 'x-tier: gold*'\nfair_by = { header = 'x-team' }\n\
+        [[class]]\nname = 'cart'\nmatch.cookie = 'cart'\nmatch.method = ['POST']\n";
+    let config = Config::from_toml(toml, "test.toml").expect("a valid configuration");
+    let classifier = classifier(&config);
+    let client = "192.0.2.1".parse().expect("address");
+    let fields = [
+        &[("host", "Shop.Example:8080")][..],
+        &[("host", "shop.example"), ("x-tier", "golden"), ("x-team", "red")],
+        &[("host", "shop.example"), ("x-tier", "silver"), ("x-tier", "gold"), ("user-agent", "x")],
+        &[("host", "shop.example"), ("cookie", "a=1; cart=7"), ("cookie", "sessionid=0123456789")],
+        &[("host", "shop.example"), ("range", "bytes=0-1"), ("referer", "http://shop.example/a")],
+        &[("host", "shop.example"), ("sec-fetch-dest", "image"), ("accept-language", "de")],
+    ];
+    let mut classes = std::collections::BTreeSet::new();
+    for (fields, target) in
+        fields.iter().flat_map(|fields| ["/", "/a//b?c=d", "/%61?"].map(|it| (fields, it)))
+    {
+        for method in ["GET", "POST", "HEAD"] {
+            let lines: String = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            let bytes = format!("{method} {target} HTTP/1.1\r\n{lines}\r\n");
+            let mut reader = RequestReader::new(HeadLimits { bytes_max: 16_384, fields_max: 100 });
+            reader.read(bytes.as_bytes()).expect("a good head");
+            let spans = reader.head(bytes.as_bytes()).expect("a whole head");
+            let builder = Request::builder().method(method).uri(target);
+            let builder = fields.iter().fold(builder, |builder, (name, value)| builder.header(*name, *value));
+            let (parts, ()) = builder.body(()).expect("request").into_parts();
+            let of_spans = classifier.classify(&spans, client, None).expect("a service");
+            let of_parts = classifier.classify(&parts, client, None).expect("a service");
+            assert_eq!(format!("{of_spans:?}"), format!("{of_parts:?}"), "{bytes}");
+            let signs =
+                (classifier.signs(&spans, client, None, true), classifier.signs(&parts, client, None, true));
+            assert_eq!(signs.0, signs.1, "{bytes}");
+            classes.insert(of_spans.class);
+        }
+    }
+    assert_eq!(classes.len(), 3, "each class takes some");
 }

@@ -138,7 +138,7 @@ fn estimators_come_before_decisions() {
     workspace.check_only("provisioning", &["core", "admission"]);
     workspace.check_only("replication", &["core"]);
     workspace.check_only("feedback", &["core", "admission"]);
-    workspace.check_only("cache", &["core"]);
+    workspace.check_only("cache", &["core", "http1"]);
     workspace.check_only("http1", &["core"]);
     workspace.check_only("wire", &["core", "limit", "admission"]);
     workspace.check_only("workload", &["core"]);
@@ -199,7 +199,7 @@ fn configuration_and_metrics_need_words_and_decisions_only() {
     let workspace = workspace();
     workspace.check_only("config", &["core", "admission", "feedback"]);
     workspace.check_only("telemetry", &["core", "admission"]);
-    workspace.check_only("classify", &["core", "admission", "config", "telemetry"]);
+    workspace.check_only("classify", &["core", "admission", "config", "http1", "telemetry"]);
 }
 
 /// A written mode becomes a policy in one place, so that the gateway, the router and the simulator mean the
