@@ -3,23 +3,24 @@
 
 use crate::date;
 use crate::entity_tag::{is_same_weak, tags};
+use flashweir_http1::head::{FieldsView, KnownField};
 use http::header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 
 /// Returns whether the client has what the store has: its condition is false, and 304 answers it.
-pub(crate) fn has_it(request: &HeaderMap, stored: &HeaderMap) -> bool {
-    let mut lists = request.get_all(IF_NONE_MATCH).iter().peekable();
+pub(crate) fn has_it<'a>(request: impl Into<FieldsView<'a>>, stored: &HeaderMap) -> bool {
+    let request = request.into();
+    let mut lists = request.all(KnownField::IfNoneMatch).peekable();
     if lists.peek().is_some() {
         let tag = stored.get(ETAG).map(HeaderValue::as_bytes);
         return lists.any(|list| {
-            let list = list.as_bytes();
             // `*` is true of any current representation (§13.1.2).
             list.trim_ascii() == b"*"
                 || tag.is_some_and(|tag| tags(list).any(|other| is_same_weak(tag, other)))
         });
     }
-    let since = request.get(IF_MODIFIED_SINCE).and_then(date::parse);
-    let modified = stored.get(LAST_MODIFIED).and_then(date::parse);
+    let since = request.get(KnownField::IfModifiedSince).and_then(date::parse);
+    let modified = stored.get(LAST_MODIFIED).and_then(|value| date::parse(value.as_bytes()));
     matches!((since, modified), (Some(since), Some(modified)) if modified <= since)
 }
 
@@ -30,7 +31,7 @@ pub(crate) fn ask_whether_changed(request: &mut HeaderMap, stored: Option<&Heade
     request.remove(IF_MODIFIED_SINCE);
     let Some(stored) = stored else { return false };
     let tag = stored.get(ETAG).cloned();
-    let modified = stored.get(LAST_MODIFIED).filter(|value| date::parse(value).is_some()).cloned();
+    let modified = stored.get(LAST_MODIFIED).filter(|value| date::parse(value.as_bytes()).is_some()).cloned();
     let has_any = tag.is_some() || modified.is_some();
     tag.into_iter().for_each(|tag| drop(request.insert(IF_NONE_MATCH, tag)));
     modified.into_iter().for_each(|modified| drop(request.insert(IF_MODIFIED_SINCE, modified)));

@@ -6,6 +6,7 @@
 //! [doubtful](Directives::is_doubtful).
 
 use core::time::Duration;
+use flashweir_http1::head::{FieldsView, KnownField};
 use http::{HeaderMap, HeaderValue, header::CACHE_CONTROL, header::PRAGMA};
 
 /// The origin's instructions for storing its response.
@@ -57,9 +58,8 @@ impl Directives {
     }
 
     /// Presence of `only-if-cached` and of `no-store` in a request.
-    pub(crate) fn of_request(fields: &HeaderMap) -> (bool, bool) {
-        let says =
-            |name| fields.get_all(CACHE_CONTROL).iter().any(|line| contains_token(line.as_bytes(), name));
+    pub(crate) fn of_request(fields: FieldsView<'_>) -> (bool, bool) {
+        let says = |name| fields.all(KnownField::CacheControl).any(|line| contains_token(line, name));
         (says(b"only-if-cached"), says(b"no-store"))
     }
 

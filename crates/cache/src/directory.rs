@@ -10,7 +10,7 @@ use crate::identity_hash::BuildIdentity;
 use crate::{Key, State, Stored};
 use flashweir_core::Instant;
 use flashweir_core::limits::CACHE_FLIGHTS;
-use http::HeaderMap;
+use flashweir_http1::head::FieldsView;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -104,7 +104,7 @@ impl<F> Directory<F> {
     pub fn join(
         &self,
         now: Instant,
-        (hash, key, service, request): (u64, &Key<'_>, u64, &HeaderMap),
+        (hash, key, service, request): (u64, &Key<'_>, u64, FieldsView<'_>),
         group: FlightGroup,
         may_lead: bool,
         begin: impl FnOnce() -> F,

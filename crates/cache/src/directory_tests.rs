@@ -4,6 +4,7 @@ use super::*;
 use crate::{Lifetime, Parts, Received};
 use bytes::Bytes;
 use flashweir_core::{Duration, Hasher64};
+use http::HeaderMap;
 use http::{HeaderValue, Response};
 
 const KEY: Key<'static> = Key { is_https: false, host: b"shop.example", target: b"/page" };
@@ -12,11 +13,12 @@ const HASH: u64 = 77;
 fn stored(directory: &Directory<()>, fresh_s: u64, tag: &'static str) -> Arc<Stored> {
     let (mut head, ()) = Response::new(()).into_parts();
     head.headers.insert("surrogate-key", HeaderValue::from_static(tag));
+    let none = HeaderMap::new();
     let parts = Parts {
         key: KEY,
         service: 1,
         host_key: 1,
-        request: &HeaderMap::new(),
+        request: (&none).into(),
         head: &head,
         body: Bytes::from_static(b"body"),
         received: Received { at: Instant::ZERO, unix_s: 0 },
@@ -36,7 +38,8 @@ fn join(directory: &Directory<()>, second: u64, class: u8, may_lead: bool) -> Jo
 }
 
 fn join_in(directory: &Directory<()>, second: u64, group: FlightGroup, may_lead: bool) -> Joined<()> {
-    let asked = (HASH, &KEY, 1, &HeaderMap::new());
+    let none = HeaderMap::new();
+    let asked = (HASH, &KEY, 1, (&none).into());
     directory.join(Instant::from_secs(second), asked, group, may_lead, || ())
 }
 

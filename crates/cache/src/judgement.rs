@@ -12,7 +12,8 @@ use crate::request::{RequestPart, may_be_left_out};
 use crate::tags::tags_of;
 use crate::vary::{self, Selection, Unselectable};
 use flashweir_core::{Duration, Hasher64, Instant};
-use http::header::{AGE, AUTHORIZATION, DATE, EXPIRES};
+use flashweir_http1::head::{FieldsView, KnownField};
+use http::header::{AGE, DATE, EXPIRES};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 /// Arrival of a response, by both clocks.
@@ -30,7 +31,7 @@ pub struct Exchange<'a> {
     /// The request's part, and its fields as the client sent them.
     pub part: RequestPart,
     /// The request's fields as the client sent them.
-    pub request: &'a HeaderMap,
+    pub request: FieldsView<'a>,
     /// Further fields of requests that are harmless, by the configuration.
     pub harmless: &'a [HeaderName],
     /// Time at which the request was sent.
@@ -194,7 +195,7 @@ fn may_be_shared(
     hasher: &Hasher64,
 ) -> Result<(), NotStored> {
     let Exchange { part, request, harmless, status, response, is_delimited, .. } = *exchange;
-    if request.contains_key(AUTHORIZATION) {
+    if request.has(KnownField::Authorization) {
         return Err(NotStored::Authorization);
     }
     // `Set-Cookie2` as well: what is set for one client is not for another.
@@ -221,7 +222,7 @@ fn may_be_shared(
         Err(Unselectable::Vary) => return Err(NotStored::Vary),
         Err(Unselectable::Cookie) => return Err(NotStored::Cookie),
     }
-    if !request.keys().all(|name| may_be_left_out(name, harmless) || vary::names(response, name)) {
+    if !request.iter().all(|field| may_be_left_out(&field, harmless) || vary::names(response, field.name)) {
         return Err(NotStored::RequestFields);
     }
     tags_of(response, hasher).map(drop).ok_or(NotStored::Tags)
@@ -247,15 +248,21 @@ fn freshness(directives: &Directives, exchange: &Exchange<'_>) -> Duration {
         return Duration::ZERO;
     }
     // A date that cannot be read, `0` for one, is in the past (§5.3).
-    let Some(expires) = exchange.response.get(EXPIRES).and_then(date::parse) else { return Duration::ZERO };
-    let date = exchange.response.get(DATE).and_then(date::parse).unwrap_or(exchange.received.unix_s);
+    let Some(expires) = exchange.response.get(EXPIRES).and_then(|value| date::parse(value.as_bytes())) else {
+        return Duration::ZERO;
+    };
+    let date = exchange
+        .response
+        .get(DATE)
+        .and_then(|value| date::parse(value.as_bytes()))
+        .unwrap_or(exchange.received.unix_s);
     Duration::from_secs(expires.saturating_sub(date))
 }
 
 /// §4.2.3: as old as the clocks say, or as `Age` says and the response took, the larger of both.
 fn initial_age(exchange: &Exchange<'_>) -> Duration {
     let Exchange { response, received, sent_at, .. } = exchange;
-    let date = response.get(DATE).and_then(date::parse).unwrap_or(received.unix_s);
+    let date = response.get(DATE).and_then(|value| date::parse(value.as_bytes())).unwrap_or(received.unix_s);
     let apparent = Duration::from_secs(received.unix_s.saturating_sub(date));
     let named = |value: &HeaderValue| {
         // Of a list the first member counts, and of lines the first (§5.1); what is no number is ignored.

@@ -1,7 +1,6 @@
 //! The rules of storing, one test for each requirement (the names are those of `docs/cache.md`).
 
 use super::*;
-use http::Method;
 use proptest::prelude::*;
 
 /// Sun, 06 Nov 1994 08:49:37 GMT.
@@ -27,7 +26,7 @@ fn with_exchange<T>(
     judged: impl FnOnce(&Exchange<'_>) -> T,
 ) -> T {
     let (request, response) = (fields(request), fields(response));
-    let part = RequestPart::of(&Method::GET, &request, b"shop.example", false, &[]).unwrap_or(RequestPart {
+    let part = RequestPart::of(b"GET", &request, b"shop.example", false, &[]).unwrap_or(RequestPart {
         is_head: false,
         has_range: false,
         has_cookie: false,
@@ -37,7 +36,7 @@ fn with_exchange<T>(
     });
     let exchange = Exchange {
         part,
-        request: &request,
+        request: (&request).into(),
         harmless: &[],
         sent_at: Instant::from_secs(98),
         status: StatusCode::from_u16(status).expect("a status"),

@@ -2,8 +2,9 @@
 
 use crate::entity_tag::is_same_strong;
 use core::ops::Range;
-use http::header::{ETAG, IF_RANGE, RANGE};
-use http::{HeaderMap, HeaderValue};
+use flashweir_http1::head::{FieldsView, KnownField};
+use http::HeaderMap;
+use http::header::ETAG;
 
 /// Answer to a request for a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,18 +19,19 @@ pub(crate) enum Part {
 }
 
 /// The part of a document of this length that a request asks for.
-pub(crate) fn part(request: &HeaderMap, stored: &HeaderMap, length: usize) -> Part {
-    let mut lines = request.get_all(RANGE).iter();
+pub(crate) fn part<'a>(request: impl Into<FieldsView<'a>>, stored: &HeaderMap, length: usize) -> Part {
+    let request = request.into();
+    let mut lines = request.all(KnownField::Range);
     let (Some(line), None) = (lines.next(), lines.next()) else { return Part::Whole };
     // A date is no strong validator unless more is known of it (§13.1.5), so only tags count.
-    let is_other = request.get(IF_RANGE).is_some_and(|wanted| {
-        !stored.get(ETAG).is_some_and(|tag| is_same_strong(tag.as_bytes(), wanted.as_bytes()))
-    });
+    let is_other = request
+        .get(KnownField::IfRange)
+        .is_some_and(|wanted| !stored.get(ETAG).is_some_and(|tag| is_same_strong(tag.as_bytes(), wanted)));
     if is_other { Part::Whole } else { one_range(line, length).unwrap_or(Part::Whole) }
 }
 
-fn one_range(line: &HeaderValue, length: usize) -> Option<Part> {
-    let (unit, set) = line.to_str().ok()?.split_once('=')?;
+fn one_range(line: &[u8], length: usize) -> Option<Part> {
+    let (unit, set) = core::str::from_utf8(line).ok()?.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") || set.contains(',') {
         return None;
     }
@@ -60,6 +62,8 @@ fn one_range(line: &HeaderValue, length: usize) -> Option<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderValue;
+    use http::header::{IF_RANGE, RANGE};
     use proptest::prelude::*;
 
     fn of(range: &str, length: usize) -> Part {

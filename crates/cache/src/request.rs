@@ -2,13 +2,8 @@
 
 use crate::directives::Directives;
 use flashweir_core::Hasher64;
-use http::header::{
-    ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CACHE_CONTROL, CONNECTION,
-    CONTENT_LENGTH, COOKIE, DNT, EXPECT, FORWARDED, HOST, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
-    IF_UNMODIFIED_SINCE, MAX_FORWARDS, PRAGMA, RANGE, REFERER, TE, TRANSFER_ENCODING, UPGRADE,
-    UPGRADE_INSECURE_REQUESTS, USER_AGENT, VIA,
-};
-use http::{HeaderMap, HeaderName, Method};
+use flashweir_http1::head::{Field, FieldSet, FieldsView, KnownField};
+use http::HeaderName;
 
 /// Properties of a request that the cache may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,34 +43,34 @@ pub enum Bypass {
 /// Fields by which no origin is expected to choose a response without saying so in `Vary`, or that this
 /// gateway writes itself. A response to a request with any other field (`X-Original-URL`, `X-Host`, `Origin`,
 /// …) is stored only if `Vary` names the field: this is how caches are poisoned.
-const HARMLESS: [HeaderName; 25] = [
-    HOST,
-    USER_AGENT,
-    ACCEPT,
-    ACCEPT_ENCODING,
-    ACCEPT_LANGUAGE,
-    ACCEPT_CHARSET,
-    CONNECTION,
-    CACHE_CONTROL,
-    PRAGMA,
-    COOKIE,
-    DNT,
+const HARMLESS: FieldSet = FieldSet::of(&[
+    KnownField::Host,
+    KnownField::UserAgent,
+    KnownField::Accept,
+    KnownField::AcceptEncoding,
+    KnownField::AcceptLanguage,
+    KnownField::Connection,
+    KnownField::CacheControl,
+    KnownField::Pragma,
+    KnownField::Cookie,
     // Met here, before the origin is asked; without content it means nothing (RFC 9110 §10.1.1).
-    EXPECT,
-    REFERER,
-    TE,
-    VIA,
-    FORWARDED,
-    UPGRADE_INSECURE_REQUESTS,
-    IF_NONE_MATCH,
-    IF_MODIFIED_SINCE,
-    MAX_FORWARDS,
-    HeaderName::from_static("x-forwarded-for"),
-    HeaderName::from_static("x-forwarded-proto"),
-    HeaderName::from_static("x-forwarded-host"),
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("priority"),
-];
+    KnownField::Expect,
+    KnownField::Referer,
+    KnownField::Te,
+    KnownField::Via,
+    KnownField::Forwarded,
+    KnownField::IfNoneMatch,
+    KnownField::IfModifiedSince,
+    KnownField::MaxForwards,
+    KnownField::XForwardedFor,
+    KnownField::XForwardedProto,
+    KnownField::XForwardedHost,
+    KnownField::KeepAlive,
+    KnownField::Priority,
+    KnownField::SecFetchDest,
+]);
+/// The same of fields that are known for nothing else.
+const HARMLESS_NAMES: [&str; 3] = ["accept-charset", "dnt", "upgrade-insecure-requests"];
 /// The same by how they begin: what browsers say of themselves and of why they ask.
 const HARMLESS_BEGINNINGS: [&str; 3] = ["sec-fetch-", "sec-ch-ua", "sec-gpc"];
 
@@ -85,15 +80,16 @@ impl RequestPart {
     /// # Errors
     /// [`Bypass`] where the cache has nothing to do with it. Then nothing of it is looked up, stored or
     /// waited for.
-    pub fn of(
-        method: &Method,
-        fields: &HeaderMap,
+    pub fn of<'a>(
+        method: &[u8],
+        fields: impl Into<FieldsView<'a>>,
         host: &[u8],
         has_body: bool,
         extra: &[HeaderName],
     ) -> Result<Self, Bypass> {
-        let is_head = *method == Method::HEAD;
-        if !is_head && *method != Method::GET {
+        let fields = fields.into();
+        let is_head = method == b"HEAD";
+        if !is_head && method != b"GET" {
             return Err(Bypass::Method);
         }
         let mut part = Self {
@@ -106,17 +102,17 @@ impl RequestPart {
         };
         let mut has_directives = false;
         // One pass over the names costs less than looking up each that matters.
-        for name in fields.keys() {
-            match *name {
-                AUTHORIZATION => return Err(Bypass::Authorization),
-                TRANSFER_ENCODING | UPGRADE => return Err(Bypass::Body),
+        for field in fields.iter() {
+            match field.known {
+                KnownField::Authorization => return Err(Bypass::Authorization),
+                KnownField::TransferEncoding | KnownField::Upgrade => return Err(Bypass::Body),
                 // An empty body is none.
-                CONTENT_LENGTH => {}
-                IF_MATCH | IF_UNMODIFIED_SINCE => return Err(Bypass::Precondition),
-                RANGE => (part.has_range, part.may_lead) = (true, false),
-                COOKIE => part.has_cookie = true,
-                CACHE_CONTROL => has_directives = true,
-                _ => part.has_unknown_fields |= !is_harmless(name, extra),
+                KnownField::ContentLength => {}
+                KnownField::IfMatch | KnownField::IfUnmodifiedSince => return Err(Bypass::Precondition),
+                KnownField::Range => (part.has_range, part.may_lead) = (true, false),
+                KnownField::Cookie => part.has_cookie = true,
+                KnownField::CacheControl => has_directives = true,
+                _ => part.has_unknown_fields |= !is_harmless(&field, extra),
             }
         }
         if has_body {
@@ -146,26 +142,31 @@ impl RequestPart {
 /// requests that agree in it get one response of their document, as far as their other fields do not select
 /// another. O(fields).
 #[must_use]
-pub fn unknown_fields(fields: &HeaderMap, extra: &[HeaderName], hasher: &Hasher64) -> u64 {
-    let unknown = fields.iter().filter(|(name, _)| !may_be_left_out(name, extra));
-    let sum = unknown.fold(None, |before: Option<u64>, (name, value)| {
+pub fn unknown_fields<'a>(fields: impl Into<FieldsView<'a>>, extra: &[HeaderName], hasher: &Hasher64) -> u64 {
+    let unknown = fields.into().iter().filter(|field| !may_be_left_out(field, extra));
+    let sum = unknown.fold(None, |before: Option<u64>, field| {
         let before = before.unwrap_or_default().to_le_bytes();
-        Some(hasher.hash(&[&before, name.as_str().as_bytes(), value.as_bytes()]))
+        Some(hasher.hash(&[&before, &field.name.to_ascii_lowercase(), field.value]))
     });
     // 0 is taken.
     sum.map_or(0, |sum| sum.max(1))
 }
 
 /// Returns whether a field needs no place in the key of a response.
-pub(crate) fn may_be_left_out(name: &HeaderName, extra: &[HeaderName]) -> bool {
+pub(crate) fn may_be_left_out(field: &Field<'_>, extra: &[HeaderName]) -> bool {
     // Requests that bypass the cache were excluded before: this is the length of an empty body.
-    is_harmless(name, extra) || *name == CONTENT_LENGTH || *name == RANGE
+    is_harmless(field, extra) || matches!(field.known, KnownField::ContentLength | KnownField::Range)
 }
 
-fn is_harmless(name: &HeaderName, extra: &[HeaderName]) -> bool {
-    HARMLESS.contains(name)
-        || HARMLESS_BEGINNINGS.iter().any(|beginning| name.as_str().starts_with(beginning))
-        || extra.contains(name)
+fn is_harmless(field: &Field<'_>, extra: &[HeaderName]) -> bool {
+    let is = |name: &str| field.name.eq_ignore_ascii_case(name.as_bytes());
+    let begins = |beginning: &&str| {
+        field.name.get(..beginning.len()).is_some_and(|name| name.eq_ignore_ascii_case(beginning.as_bytes()))
+    };
+    HARMLESS.contains(field.known)
+        || HARMLESS_NAMES.iter().any(|name| is(name))
+        || HARMLESS_BEGINNINGS.iter().any(begins)
+        || extra.iter().any(|name| is(name.as_str()))
 }
 
 fn has_final_dot(host: &[u8]) -> bool {
@@ -180,14 +181,21 @@ fn has_final_dot(host: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::header::EXPECT;
+    use http::{HeaderMap, HeaderValue, Method};
 
     fn part_of(method: Method, lines: &[(&'static str, &'static str)]) -> Result<RequestPart, Bypass> {
         let fields: HeaderMap = lines
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        RequestPart::of(&method, &fields, b"shop.example", false, &[HeaderName::from_static("x-real-ip")])
+        RequestPart::of(
+            method.as_str().as_bytes(),
+            &fields,
+            b"shop.example",
+            false,
+            &[HeaderName::from_static("x-real-ip")],
+        )
     }
 
     #[test]
@@ -226,7 +234,7 @@ mod tests {
         {
             assert_eq!(part_of(method, &[]), Err(Bypass::Method));
         }
-        assert_eq!(RequestPart::of(&Method::GET, &HeaderMap::new(), b"a", true, &[]), Err(Bypass::Body));
+        assert_eq!(RequestPart::of(b"GET", &HeaderMap::new(), b"a", true, &[]), Err(Bypass::Body));
     }
 
     /// RFC 9110 §10.1.1: an expectation is about content, and there is none; `Max-Forwards` is for TRACE and
@@ -244,7 +252,7 @@ mod tests {
             assert!(part.may_lead && !part.has_unknown_fields, "{name}");
         }
         let with_body = HeaderMap::from_iter([(EXPECT, HeaderValue::from_static("100-continue"))]);
-        assert_eq!(RequestPart::of(&Method::GET, &with_body, b"a", true, &[]), Err(Bypass::Body));
+        assert_eq!(RequestPart::of(b"GET", &with_body, b"a", true, &[]), Err(Bypass::Body));
     }
 
     #[test]
@@ -292,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_host_in_an_unusual_form_goes_around() {
-        let of = |host: &str| RequestPart::of(&Method::GET, &HeaderMap::new(), host.as_bytes(), false, &[]);
+        let of = |host: &str| RequestPart::of(b"GET", &HeaderMap::new(), host.as_bytes(), false, &[]);
         for host in ["", "Shop.example", "shop.example.", "shop.example.:80"] {
             assert_eq!(of(host), Err(Bypass::Host), "{host}");
         }

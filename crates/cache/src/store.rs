@@ -4,7 +4,7 @@
 use crate::identity_hash::BuildIdentity;
 use crate::{Key, Stored};
 use flashweir_core::limits::CACHE_VARIANTS;
-use http::HeaderMap;
+use flashweir_http1::head::FieldsView;
 use lru::LruCache;
 use std::sync::Arc;
 
@@ -43,13 +43,14 @@ impl Store {
 
     /// The response to a request, which is then the one used last. Of several the one that came last. One
     /// look-up and at most [`CACHE_VARIANTS`] comparisons.
-    pub fn find(
+    pub fn find<'a>(
         &mut self,
         hash: u64,
         key: &Key<'_>,
         service: u64,
-        request: &HeaderMap,
+        request: impl Into<FieldsView<'a>>,
     ) -> Option<&Arc<Stored>> {
+        let request = request.into();
         let variants = self.documents.get_mut(&hash)?;
         // A response that another worker purged or replaced is removed at the first look.
         if variants.iter().any(|stored| stored.is_invalid()) {

@@ -4,6 +4,7 @@ use super::*;
 use crate::gauge::Gauge;
 use crate::{Lifetime, Parts, Received};
 use flashweir_core::{Duration, Hasher64, Instant};
+use http::HeaderMap;
 use http::{HeaderValue, Response};
 use proptest::prelude::*;
 
@@ -19,7 +20,7 @@ fn stored(gauge: &Arc<Gauge>, target: &str, language: &str, size: usize, host_ke
         key: key(target),
         service: 1,
         host_key,
-        request: &request,
+        request: (&request).into(),
         head: &head,
         body: vec![b'x'; size].into(),
         received: Received { at: Instant::ZERO, unix_s: 0 },

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use core::fmt::Write as _;
 use core::sync::atomic::{AtomicBool, Ordering};
 use flashweir_core::{Duration, Hasher64, Instant};
+use flashweir_http1::head::FieldsView;
 use http::header::{
     ACCEPT_RANGES, AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName,
 };
@@ -97,7 +98,7 @@ pub struct Parts<'a> {
     /// The hot-spot key of its host.
     pub host_key: u64,
     /// The request's fields as the client sent them.
-    pub request: &'a HeaderMap,
+    pub request: FieldsView<'a>,
     /// The response's head, fit to be passed on.
     pub head: &'a response::Parts,
     /// The whole body.
@@ -165,14 +166,14 @@ impl Stored {
 
     /// Returns whether it is the response to a request for `key` with these fields, and still to be used.
     #[must_use]
-    pub fn answers(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
+    pub fn answers<'a>(&self, key: &Key<'_>, service: u64, request: impl Into<FieldsView<'a>>) -> bool {
         !self.is_invalid() && self.selects(key, service, request)
     }
 
     /// The same for a request that waited for it while it was fetched: what was invalidated meanwhile is for
     /// those still.
     #[must_use]
-    pub fn selects(&self, key: &Key<'_>, service: u64, request: &HeaderMap) -> bool {
+    pub fn selects<'a>(&self, key: &Key<'_>, service: u64, request: impl Into<FieldsView<'a>>) -> bool {
         self.service == service && key.is(&self.key) && self.selection.takes(request)
     }
 
@@ -180,8 +181,9 @@ impl Stored {
     /// the origin may choose its response selects this one, too. `harmless` are further fields that choose
     /// none.
     #[must_use]
-    pub fn may_be_renewed_by(&self, request: &HeaderMap, harmless: &[HeaderName]) -> bool {
-        request.keys().all(|name| may_be_left_out(name, harmless) || self.selection.has(name))
+    pub fn may_be_renewed_by<'a>(&self, request: impl Into<FieldsView<'a>>, harmless: &[HeaderName]) -> bool {
+        let mut fields = request.into().iter();
+        fields.all(|field| may_be_left_out(&field, harmless) || self.selection.has(field.name))
     }
 
     /// Returns whether HTTP lets it be reused at all; otherwise only a grace does.
@@ -320,13 +322,14 @@ impl Stored {
 
     /// The answer to a request: the whole, a part (206, 416), or that the client has it (304).
     #[must_use]
-    pub fn answer(
+    pub fn answer<'a>(
         &self,
         now: Instant,
         is_head: bool,
-        request: &HeaderMap,
+        request: impl Into<FieldsView<'a>>,
         how: CacheStatus,
     ) -> Response<Bytes> {
+        let request = request.into();
         let mut fields = self.fields.clone();
         let (mut status, mut body) = (self.status, self.body.clone());
         if status == StatusCode::OK {

@@ -25,11 +25,12 @@ fn stored(
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = StatusCode::from_u16(status).expect("a status");
     head.headers = fields(response);
+    let none = HeaderMap::new();
     let parts = Parts {
         key: KEY,
         service: 1,
         host_key: 2,
-        request: &HeaderMap::new(),
+        request: (&none).into(),
         head: &head,
         body: Bytes::from_static(b"0123456789"),
         received: Received { at: Instant::from_secs(100), unix_s: NOW_UNIX_S },

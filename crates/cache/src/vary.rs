@@ -2,6 +2,7 @@
 
 use crate::directives::contains_token;
 use crate::weighted::{Kept, Weighted};
+use flashweir_http1::head::FieldsView;
 use http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, COOKIE, FORWARDED, HOST, TE, VARY, VIA,
 };
@@ -42,7 +43,11 @@ const FIELDS_MAX: usize = 16;
 
 impl Selection {
     /// Of a response to a request with these fields.
-    pub(crate) fn of(request: &HeaderMap, response: &HeaderMap) -> Result<Self, Unselectable> {
+    pub(crate) fn of<'a>(
+        request: impl Into<FieldsView<'a>>,
+        response: &HeaderMap,
+    ) -> Result<Self, Unselectable> {
+        let request = request.into();
         let mut names: Vec<HeaderName> = Vec::new();
         for line in response.get_all(VARY) {
             for name in line.as_bytes().split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
@@ -67,20 +72,21 @@ impl Selection {
             return Err(Unselectable::Vary);
         }
         let is_personal = |name: &HeaderName| *name == COOKIE || *name == AUTHORIZATION;
-        if names.iter().any(|name| is_personal(name) && request.contains_key(name)) {
+        if names.iter().any(|name| is_personal(name) && has(request, name)) {
             return Err(Unselectable::Cookie);
         }
         Ok(Self(names.into_iter().map(|name| (name.clone(), Wanted::of(request, &name))).collect()))
     }
 
     /// Returns whether this request selects the response.
-    pub(crate) fn takes(&self, request: &HeaderMap) -> bool {
+    pub(crate) fn takes<'a>(&self, request: impl Into<FieldsView<'a>>) -> bool {
+        let request = request.into();
         self.0.iter().all(|(name, wanted)| wanted.is_in(request, name))
     }
 
     /// Returns whether the field selects the response.
-    pub(crate) fn has(&self, name: &HeaderName) -> bool {
-        self.0.iter().any(|(selecting, _)| selecting == name)
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.0.iter().any(|(selecting, _)| name.eq_ignore_ascii_case(selecting.as_str().as_bytes()))
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -94,13 +100,17 @@ impl Selection {
 }
 
 /// Returns whether a response varies by a field of this name.
-pub(crate) fn names(response: &HeaderMap, name: &HeaderName) -> bool {
-    response.get_all(VARY).iter().any(|line| contains_token(line.as_bytes(), name.as_str().as_bytes()))
+pub(crate) fn names(response: &HeaderMap, name: &[u8]) -> bool {
+    response.get_all(VARY).iter().any(|line| contains_token(line.as_bytes(), name))
+}
+
+fn has(request: FieldsView<'_>, name: &HeaderName) -> bool {
+    request.all_named(name).next().is_some()
 }
 
 /// The lines of a field in one, as a list may be joined (RFC 9110 §5.3); none where there is no such field.
-fn value(request: &HeaderMap, name: &HeaderName) -> Option<Box<[u8]>> {
-    let mut lines = request.get_all(name).iter().map(|line| line.as_bytes().trim_ascii());
+fn value(request: FieldsView<'_>, name: &HeaderName) -> Option<Box<[u8]>> {
+    let mut lines = request.all_named(name).map(<[u8]>::trim_ascii);
     let mut joined = lines.next()?.to_vec();
     for line in lines {
         joined.extend_from_slice(JOINED_BY);
@@ -112,7 +122,7 @@ fn value(request: &HeaderMap, name: &HeaderName) -> Option<Box<[u8]>> {
 const JOINED_BY: &[u8] = b", ";
 
 impl Wanted {
-    fn of(request: &HeaderMap, name: &HeaderName) -> Self {
+    fn of(request: FieldsView<'_>, name: &HeaderName) -> Self {
         let Some(bytes) = value(request, name) else { return Self::Absent };
         match Weighted::read(name, &bytes).map(Weighted::to_kept) {
             Some(list) => Self::List(list),
@@ -122,11 +132,11 @@ impl Wanted {
 
     /// Returns whether the request has the same in this field. Without an allocation for the usual field of
     /// one line.
-    fn is_in(&self, request: &HeaderMap, name: &HeaderName) -> bool {
-        let mut lines = request.get_all(name).iter();
+    fn is_in(&self, request: FieldsView<'_>, name: &HeaderName) -> bool {
+        let mut lines = request.all_named(name);
         match (lines.next(), lines.next()) {
             (None, _) => *self == Self::Absent,
-            (Some(line), None) => self.is(name, line.as_bytes().trim_ascii()),
+            (Some(line), None) => self.is(name, line.trim_ascii()),
             (Some(_), Some(_)) => value(request, name).is_some_and(|value| self.is(name, &value)),
         }
     }

@@ -11,6 +11,7 @@ use flashweir_core::{Duration, Instant};
 use flashweir_feedback::caller::{
     DEADLINE, GRPC_TIMEOUT, deadline_text, grpc_timeout_text, parse_deadline, parse_grpc_timeout,
 };
+use flashweir_http1::head::FieldsView;
 use flashweir_telemetry::{CallerDeadline, WorkerMetrics};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -20,10 +21,15 @@ const GRPC_FIELD: HeaderName = HeaderName::from_static(GRPC_TIMEOUT);
 /// The deadline that the head of a request says, which arrived at `arrived`. To be read before fields of our
 /// own are taken out. A value that makes no sense is counted and ignored, as are several fields of one name:
 /// the request is served as one without a deadline.
-pub(crate) fn of_head(metrics: &WorkerMetrics, fields: &HeaderMap, arrived: Instant) -> Option<Instant> {
+pub(crate) fn of_head<'a>(
+    metrics: &WorkerMetrics,
+    fields: impl Into<FieldsView<'a>>,
+    arrived: Instant,
+) -> Option<Instant> {
+    let fields = fields.into();
     let deadlines = &metrics.requests.deadlines;
     let read = |name: &HeaderName, source, parse: fn(&[u8]) -> Option<Duration>| {
-        let left = only(fields, name)?.and_then(|value| parse(value.as_bytes()));
+        let left = only(fields, name)?.and_then(parse);
         deadlines.increment(if left.is_some() { source } else { CallerDeadline::Malformed });
         left
     };
@@ -69,8 +75,8 @@ pub(crate) fn pass_on(fields: &mut HeaderMap, now: Instant, deadline: Option<Ins
 }
 
 /// None where there is no such field, and nothing in it where there are several.
-fn only<'a>(fields: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a HeaderValue>> {
-    let mut values = fields.get_all(name).iter();
+fn only<'a>(fields: FieldsView<'a>, name: &'a HeaderName) -> Option<Option<&'a [u8]>> {
+    let mut values = fields.all_named(name);
     let first = values.next()?;
     Some(values.next().is_none().then_some(first))
 }
@@ -107,8 +113,8 @@ mod tests {
     #[test]
     fn several_fields_of_one_name_are_none() {
         let two = fields(&[("flashweir-deadline", "5"), ("flashweir-deadline", "9")]);
-        assert_eq!(only(&two, &FIELD), Some(None));
-        assert_eq!(only(&two, &GRPC_FIELD), None);
+        assert_eq!(only((&two).into(), &FIELD), Some(None));
+        assert_eq!(only((&two).into(), &GRPC_FIELD), None);
         let metrics = WorkerMetrics::default();
         let at = Instant::from_secs(3);
         let deadline = |pairs| of_head(&metrics, &fields(pairs), at).map(|until| until.saturating_since(at));

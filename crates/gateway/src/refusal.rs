@@ -12,8 +12,9 @@ use crate::sentry::Refused;
 use bytes::Bytes;
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_core::{DecisionId, Duration, Rate, Reason};
+use flashweir_http1::head::{FieldsView, KnownField};
 use flashweir_telemetry::{StatusClass, Unmeasured, WorkerMetrics};
-use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use std::fmt::Write as _;
 
@@ -51,13 +52,13 @@ pub(crate) fn count_refusal<B>(metrics: &WorkerMetrics, response: &Response<B>, 
 
 impl Refusal {
     /// The response. `close` ends the HTTP/1.1 connection after it; HTTP/2 forbids a field for that.
-    pub(crate) fn respond(
+    pub(crate) fn respond<'a>(
         &self,
         method: &Method,
-        request_fields: &HeaderMap,
+        request_fields: impl Into<FieldsView<'a>>,
         close: bool,
     ) -> Response<Bytes> {
-        let form = preferred(request_fields.get(ACCEPT));
+        let form = preferred(request_fields.into().get(KnownField::Accept));
         let (content_type, body) = match form {
             Form::Problem => (HeaderValue::from_static("application/problem+json"), self.problem()),
             Form::Html => (HeaderValue::from_static("text/html; charset=utf-8"), self.page(method)),
@@ -186,6 +187,7 @@ fn text_value(text: std::fmt::Arguments<'_>) -> HeaderValue {
 mod tests {
     use super::*;
     use flashweir_core::Duration;
+    use http::header::ACCEPT;
 
     fn refusal(reason: Reason, ceiling: Option<Rate>) -> Refusal {
         let retry_after = RetryAfter::new(Duration::from_secs(4), 1, 2);

@@ -181,7 +181,7 @@ impl Job {
     ) -> Exchange<'a> {
         Exchange {
             part: self.miss.part,
-            request: &self.fields,
+            request: (&self.fields).into(),
             harmless: &self.current.live.config.cache.request_fields,
             sent_at,
             status: head.status,
@@ -266,7 +266,7 @@ impl Job {
             key: self.miss.key(),
             service: self.miss.service,
             host_key: self.classified.host_key,
-            request: &self.fields,
+            request: (&self.fields).into(),
             head,
             body,
             received,

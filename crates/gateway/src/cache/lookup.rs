@@ -5,9 +5,10 @@ use crate::current::CurrentConfig;
 use flashweir_cache::{FlightGroup, Key, Mark, RequestPart, State, Stored, unknown_fields};
 use flashweir_classify::Classified;
 use flashweir_core::{Duration, Hasher64, Instant};
-use flashweir_http::fields::{ClientScheme, Hop, X_FORWARDED_HOST, X_FORWARDED_PROTO};
-use http::header::{CONTENT_LOCATION, FORWARDED, HOST, LOCATION};
-use http::{HeaderMap, HeaderName, HeaderValue, request};
+use flashweir_http::fields::{ClientScheme, Hop};
+use flashweir_http1::head::{FieldsView, KnownField, RequestView};
+use http::header::{CONTENT_LOCATION, LOCATION};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::Arc;
 
 /// The answer to that question.
@@ -79,7 +80,12 @@ impl Miss {
     }
 
     /// Returns whether its response may take the place of this one.
-    pub(crate) fn may_renew(&self, stored: &Stored, current: &CurrentConfig, request: &HeaderMap) -> bool {
+    pub(crate) fn may_renew<'a>(
+        &self,
+        stored: &Stored,
+        current: &CurrentConfig,
+        request: impl Into<FieldsView<'a>>,
+    ) -> bool {
         !self.part.has_unknown_fields
             || stored.may_be_renewed_by(request, &current.live.config.cache.request_fields)
     }
@@ -88,7 +94,7 @@ impl Miss {
 /// The same, borrowed from the request: a hit allocates nothing here.
 struct Question<'a> {
     part: RequestPart,
-    fields: &'a HeaderMap,
+    fields: FieldsView<'a>,
     harmless: &'a [HeaderName],
     hasher: &'a Hasher64,
     hash: u64,
@@ -110,21 +116,22 @@ impl Question<'_> {
 
 /// Looks a request up. Without an allocation where this worker has a fresh answer, or the cache is not in use
 /// for the host.
-pub(crate) fn look_up(
+pub(crate) fn look_up<'a>(
     cache: &WorkerCache,
     current: &CurrentConfig,
     classified: &Classified,
     hop: &Hop,
-    (head, has_body): (&request::Parts, bool),
+    (head, has_body): (impl Into<RequestView<'a>>, bool),
     now: Instant,
 ) -> Lookup {
     if !cache.is_in_use(classified.host_key) {
         return Lookup::Bypass;
     }
+    let head = head.into();
     let Some(question) = question(cache, current, classified, hop, head, has_body) else {
         return Lookup::Bypass;
     };
-    let found = cache.find(question.hash, &question.key, question.service, &head.headers);
+    let found = cache.find(question.hash, &question.key, question.service, head.fields());
     match found.map(|stored| (stored.state(now), stored)) {
         Some((State::Fresh, stored)) => Lookup::Fresh(stored),
         Some((State::WhileRevalidate, stored)) => Lookup::Stale(stored, question.keep()),
@@ -134,15 +141,15 @@ pub(crate) fn look_up(
 
 /// The lookup of a request whose host does not use the cache at present; none where the cache could not help
 /// it.
-pub(crate) fn could_share(
+pub(crate) fn could_share<'a>(
     cache: &WorkerCache,
     current: &CurrentConfig,
     classified: &Classified,
     hop: &Hop,
-    head: &request::Parts,
+    head: impl Into<RequestView<'a>>,
     has_body: bool,
 ) -> Option<Box<Miss>> {
-    let question = question(cache, current, classified, hop, head, has_body)?;
+    let question = question(cache, current, classified, hop, head.into(), has_body)?;
     (question.part.may_wait() && !question.part.only_if_cached).then(|| question.keep())
 }
 
@@ -151,19 +158,19 @@ fn question<'a>(
     current: &'a CurrentConfig,
     classified: &Classified,
     hop: &Hop,
-    head: &'a request::Parts,
+    head: RequestView<'a>,
     has_body: bool,
 ) -> Option<Question<'a>> {
     let config = &current.live.config;
     let host = host_of(head);
     let harmless = &config.cache.request_fields;
-    let part = RequestPart::of(&head.method, &head.headers, host, has_body, harmless).ok()?;
-    let is_https = scheme(hop, &head.headers, host)?;
-    let target = head.uri.path_and_query()?.as_str().as_bytes();
+    let part = RequestPart::of(head.method(), head.fields(), host, has_body, harmless).ok()?;
+    let is_https = scheme(hop, head.fields(), host)?;
+    let target = target_of(head)?;
     let key = Key { is_https, host, target };
     Some(Question {
         part,
-        fields: &head.headers,
+        fields: head.fields(),
         harmless,
         hasher: cache.hasher(),
         hash: key.hash(cache.hasher()),
@@ -174,33 +181,38 @@ fn question<'a>(
 }
 
 /// As the origin will see it: HTTP/2 and absolute targets carry it in the target.
-fn host_of(head: &request::Parts) -> &[u8] {
-    match head.uri.authority() {
-        Some(authority) => authority.as_str().as_bytes(),
-        None => head.headers.get(HOST).map_or(&[], HeaderValue::as_bytes),
-    }
+fn host_of(head: RequestView<'_>) -> &[u8] {
+    head.target_authority().or_else(|| head.fields().get(KnownField::Host)).unwrap_or_default()
+}
+
+/// None for a target that is an authority.
+fn target_of(head: RequestView<'_>) -> Option<&[u8]> {
+    Some(head.path_and_query()).filter(|target| !target.is_empty())
 }
 
 /// The scheme that the client used; none where a trusted proxy passes on words about the request that the key
 /// does not hold.
-fn scheme(hop: &Hop, fields: &HeaderMap, host: &[u8]) -> Option<bool> {
+fn scheme(hop: &Hop, fields: FieldsView<'_>, host: &[u8]) -> Option<bool> {
     let is_tls = matches!(hop.scheme, ClientScheme::Https);
     if !hop.is_peer_trusted {
         // What it says is replaced before the origin sees it.
         return Some(is_tls);
     }
-    let is_other = |value: &HeaderValue| value.as_bytes() != host;
-    if fields.get_all(&X_FORWARDED_HOST).iter().any(is_other) || fields.contains_key(FORWARDED) {
+    let mut hosts = fields.all(KnownField::XForwardedHost);
+    if hosts.any(|value| value != host) || fields.has(KnownField::Forwarded) {
         return None;
     }
-    let mut schemes = fields.get_all(&X_FORWARDED_PROTO).iter();
-    match (schemes.next().map(HeaderValue::as_bytes), schemes.next()) {
+    let mut schemes = fields.all(KnownField::XForwardedProto);
+    match (schemes.next(), schemes.next()) {
         (None, _) => Some(is_tls),
         (Some(b"http"), None) => Some(false),
         (Some(b"https"), None) => Some(true),
         _ => None,
     }
 }
+
+/// RFC 9110 §9.2.1.
+const SAFE_METHODS: [&[u8]; 4] = [b"GET", b"HEAD", b"OPTIONS", b"TRACE"];
 
 /// Keys that an unsafe request invalidates once it has succeeded (RFC 9111 §4.4).
 #[derive(Debug)]
@@ -213,18 +225,19 @@ pub(crate) struct Invalidation {
 
 impl Invalidation {
     /// Of a request; none for safe methods, and where nothing is stored.
-    pub(crate) fn of(
+    pub(crate) fn of<'a>(
         cache: &WorkerCache,
         classified: &Classified,
         hop: &Hop,
-        head: &request::Parts,
+        head: impl Into<RequestView<'a>>,
     ) -> Option<Self> {
-        if head.method.is_safe() || !cache.is_in_use(classified.host_key) {
+        let head = head.into();
+        if SAFE_METHODS.contains(&head.method()) || !cache.is_in_use(classified.host_key) {
             return None;
         }
         let host = host_of(head);
-        let is_https = scheme(hop, &head.headers, host)?;
-        let target = head.uri.path_and_query()?.as_str().as_bytes();
+        let is_https = scheme(hop, head.fields(), host)?;
+        let target = target_of(head)?;
         let hash = Key { is_https, host, target }.hash(cache.hasher());
         Some(Self { hash, is_https, host: host.into(), target: target.into() })
     }

@@ -143,7 +143,7 @@ impl Traveller<'_> {
     }
 
     pub(super) fn join(&self, miss: &Miss, now: Instant, may_lead: bool) -> Joined<Flight> {
-        let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
+        let asked = (miss.hash, &miss.key(), miss.service, (&self.head.headers).into());
         let group = miss.group(self.classified.class);
         self.responses.shared.cache.directory.join(now, asked, group, may_lead, Flight::new)
     }

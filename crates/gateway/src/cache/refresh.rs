@@ -67,7 +67,7 @@ impl Traveller<'_> {
     async fn fetch_again(&self, miss: &Miss) {
         let Responses { shared, metrics, pipeline, .. } = &**self.responses;
         let now = shared.clock.now();
-        let asked = (miss.hash, &miss.key(), miss.service, &self.head.headers);
+        let asked = (miss.hash, &miss.key(), miss.service, (&self.head.headers).into());
         let group = miss.group(self.classified.class);
         let joined = shared.cache.directory.join(now, asked, group, true, Flight::new);
         let Joined::Leads(lead, flight, stale) = joined else { return };

@@ -8,8 +8,8 @@ use flashweir_config::{CacheMode, Config};
 use flashweir_core::limits::{CACHE_REFRESHES, HOT_SPOT_ENTRIES};
 use flashweir_core::measure::SpaceSaving;
 use flashweir_core::{Duration, Hasher64, Instant};
+use flashweir_http1::head::FieldsView;
 use flashweir_telemetry::WorkerMetrics;
-use http::HeaderMap;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
@@ -121,12 +121,12 @@ impl WorkerCache {
     }
 
     /// The stored response to a request.
-    pub(crate) fn find(
+    pub(crate) fn find<'a>(
         &self,
         hash: u64,
         key: &Key<'_>,
         service: u64,
-        request: &HeaderMap,
+        request: impl Into<FieldsView<'a>>,
     ) -> Option<Arc<Stored>> {
         self.store.borrow_mut().find(hash, key, service, request).cloned()
     }

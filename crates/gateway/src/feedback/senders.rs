@@ -3,7 +3,8 @@
 
 use flashweir_config::Feedback;
 use flashweir_core::Hasher64;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use flashweir_http1::head::FieldsView;
+use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -60,8 +61,12 @@ impl SenderNames {
 
     /// The name that a request's sender gives itself, where there are nodes in front. To be read before
     /// fields of our own are taken out.
-    pub(crate) fn name_in(&self, fields: &HeaderMap) -> Option<HeaderValue> {
-        if self.networks.is_empty() { None } else { fields.get(SENDER).cloned() }
+    pub(crate) fn name_in<'a>(&self, fields: impl Into<FieldsView<'a>>) -> Option<HeaderValue> {
+        if self.networks.is_empty() {
+            return None;
+        }
+        // The head that it is in is changed before the name is used.
+        HeaderValue::from_bytes(fields.into().all_named(&SENDER).next()?).ok()
     }
 
     /// The sender of a request: a node, where the peer is in a network of nodes. `name` is the name that it
@@ -92,6 +97,7 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderMap;
 
     #[test]
     fn a_node_is_its_address_and_its_name_and_a_stranger_is_none() {

@@ -167,7 +167,8 @@ impl WorkerReplication {
     ) -> (RoutedTo, Route) {
         let uncacheable = (RoutedTo::OriginUncacheable, Route::Origin);
         let Some(document) = Document::of(head) else { return uncacheable };
-        let part = RequestPart::of(&head.method, &head.headers, document.host(), has_body, &[]);
+        let part =
+            RequestPart::of(head.method.as_str().as_bytes(), &head.headers, document.host(), has_body, &[]);
         let Ok(part) = part else { return uncacheable };
         let is_proxy = node.config.answer == ReplicationAnswer::Proxy;
         // The client would not send its cookie to another host, and the origin may need it.
@@ -200,7 +201,7 @@ impl WorkerReplication {
     pub(crate) fn begin(self: &Rc<Self>, head: &request::Parts) -> Option<DocumentUse> {
         let node = self.node.as_ref().filter(|node| !node.config.report_to.is_empty())?;
         let document = Document::of(head)?;
-        RequestPart::of(&head.method, &head.headers, document.host(), false, &[]).ok()?;
+        RequestPart::of(head.method.as_str().as_bytes(), &head.headers, document.host(), false, &[]).ok()?;
         let key = document.key(&node.hasher);
         let mut counts = node.counts.borrow_mut();
         if !counts.offer(key, &document) {
