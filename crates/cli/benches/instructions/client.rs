@@ -1,4 +1,8 @@
-//! The client: one request after the other, with a pause that lets the server come to rest.
+//! The client: one request after the other, at a fixed rate.
+//!
+//! The rate is low enough for the server to come to rest between two requests, so that it always waits for
+//! the next one. And what the server does ten, fifty or a hundred times a second then has a fixed part in
+//! each request.
 
 use flashweir_load::trials::instructions::Scenario;
 use flashweir_testkit::{Http2Client, frame};
@@ -9,10 +13,8 @@ use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Pause between an answer and the next request: longer than what the server does after an answer.
-const PAUSE: Duration = Duration::from_millis(1);
 /// A server that is silent for longer has failed.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 const HEAD_LINES_MAX: usize = 100;
@@ -23,21 +25,49 @@ const WINDOW_BYTES: u32 = 1 << 30;
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-/// Sends this number of requests and reads their answers.
+/// Times of requests: one each `interval`.
+struct Pace {
+    next: Instant,
+    interval: Duration,
+}
+
+impl Pace {
+    /// Waits for the time of the next request. One that is late takes no time from those behind it.
+    fn wait(&mut self) {
+        self.next += self.interval;
+        while let Some(left) = self.next.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        {
+            std::thread::park_timeout(left);
+        }
+    }
+}
+
+/// Sends this number of requests, one each `interval`, and reads their answers.
 ///
 /// # Panics
 /// If an answer is not as the scenario expects it: it was not the request that is to be counted.
-pub(crate) fn send(scenario: Scenario, server: SocketAddr, authority: &Path, requests: u32) {
+pub(crate) fn send(
+    scenario: Scenario,
+    server: SocketAddr,
+    authority: &Path,
+    requests: u32,
+    interval: Duration,
+) {
+    let mut pace = Pace { next: Instant::now(), interval };
     match scenario {
-        Scenario::Http2 => send_http2(server, requests),
+        Scenario::Http2 => send_http2(server, requests, &mut pace),
         Scenario::RefuseNew => {
             for _ in 0..requests {
                 exchange(scenario, &mut BufReader::new(connect(scenario, server, authority)));
+                pace.wait();
             }
         }
         _ => {
             let mut stream = BufReader::new(connect(scenario, server, authority));
-            (0..requests).for_each(|_| exchange(scenario, &mut stream));
+            for _ in 0..requests {
+                exchange(scenario, &mut stream);
+                pace.wait();
+            }
         }
     }
 }
@@ -77,7 +107,6 @@ fn exchange(scenario: Scenario, stream: &mut BufReader<Box<dyn Stream>>) {
     let expected = if scenario.is_refused() { 503 } else { 200 };
     assert_eq!(status, expected, "{}", scenario.name());
     assert!(scenario.is_refused() || bytes == scenario.answer_bytes(), "{bytes} bytes");
-    std::thread::park_timeout(PAUSE);
 }
 
 /// Status and bytes of the body.
@@ -101,7 +130,7 @@ fn read_answer(stream: &mut BufReader<Box<dyn Stream>>) -> (u16, usize) {
 
 /// Requests on one connection, with fields as clients send them: first with names and values, then by their
 /// number in the table.
-fn send_http2(server: SocketAddr, requests: u32) {
+fn send_http2(server: SocketAddr, requests: u32, pace: &mut Pace) {
     let literal = |name: u8, value: &str| [&[0x40 | name, value.len() as u8], value.as_bytes()].concat();
     // `GET`, `http`, then `:path`, `:authority`, `user-agent` and `accept` into the table (RFC 7541, appendix
     // A).
@@ -118,7 +147,7 @@ fn send_http2(server: SocketAddr, requests: u32) {
         let stream = 2 * number + 1;
         client.send_frame(frame::HEADERS, frame::END_HEADERS | frame::END_STREAM, stream, block);
         read_stream(&mut client, stream);
-        std::thread::park_timeout(PAUSE);
+        pace.wait();
     }
 }
 

@@ -31,13 +31,17 @@ mod servers;
 use common_servers::is_installed;
 use flashweir_load::trials::instructions::{Measured, Results, Scenario, page};
 use flashweir_testkit::number_from_environment;
-use measure::Place;
+use measure::{Length, Place};
 use servers::Server;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Requests by which two runs differ.
 const REQUESTS: u32 = 1_000;
+const FEW: u32 = 100;
+/// Twice what a request of the release build takes under valgrind.
+const INTERVAL: Duration = Duration::from_millis(8);
 
 #[expect(clippy::disallowed_methods, reason = "a measurement's options")]
 fn main() -> ExitCode {
@@ -78,10 +82,11 @@ fn compare(binary: PathBuf, others: Vec<Server>, scenarios: &[Scenario]) {
     let is_complete = servers.len() > 2;
     let place = Place::new();
     let requests = number_from_environment("REQUESTS", REQUESTS);
+    let length = Length { few: FEW, requests, interval: INTERVAL, uncounted: &[] };
     let measured = scenarios.iter().map(|scenario| {
         let servers = servers.iter().map(|server| {
             eprintln!("{}: {server:?}", scenario.name());
-            Some(place.measure(server, *scenario, requests))
+            Some(place.measure(server, *scenario, length))
         });
         Measured { scenario: *scenario, servers: servers.collect() }
     });

@@ -1,7 +1,7 @@
 //! One measurement: two runs that differ by a number of requests, side by side.
 
 use crate::client;
-use crate::common_servers::{Directory, wait_for};
+use crate::common_servers::Directory;
 use crate::origin;
 use crate::servers::{Server, Start};
 use flashweir_load::trials::instructions::{PerRequest, Profile, Scenario};
@@ -11,11 +11,21 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Requests of the shorter run: after these every pool and table has what it needs.
-const FEW: u32 = 100;
-/// A server under valgrind listens, and ends, within this time.
-const START_WITHIN: Duration = Duration::from_secs(120);
+/// A server under valgrind ends within this time.
 const END_WITHIN: Duration = Duration::from_secs(60);
+
+/// Length and extent of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length {
+    /// Requests of the shorter run: after these every pool and table has what it needs.
+    pub(crate) few: u32,
+    /// Requests that the longer run has more.
+    pub(crate) requests: u32,
+    /// Time from one request to the next.
+    pub(crate) interval: Duration,
+    /// Functions of Flashweir's worker that do not count; none of them calls another.
+    pub(crate) uncounted: &'static [&'static str],
+}
 
 /// Files that all measurements share.
 pub(crate) struct Place {
@@ -33,17 +43,17 @@ impl Place {
         Self { directory, authority, certificate }
     }
 
-    /// Profile of one request, by `requests` of them.
-    pub(crate) fn measure(&self, server: &Server, scenario: Scenario, requests: u32) -> PerRequest {
+    /// Profile of one request.
+    pub(crate) fn measure(&self, server: &Server, scenario: Scenario, length: Length) -> PerRequest {
         let (few, many) = std::thread::scope(|scope| {
-            let few = scope.spawn(|| self.run(server, scenario, FEW));
-            let many = self.run(server, scenario, FEW + requests);
+            let few = scope.spawn(|| self.run(server, scenario, length.few, length));
+            let many = self.run(server, scenario, length.few + length.requests, length);
             (few.join().expect("the shorter run"), many)
         });
-        PerRequest::new(&many, &few, requests)
+        PerRequest::new(&many, &few, length.requests)
     }
 
-    fn run(&self, server: &Server, scenario: Scenario, requests: u32) -> Profile {
+    fn run(&self, server: &Server, scenario: Scenario, requests: u32, length: Length) -> Profile {
         let is_filled = scenario.is_refused() && matches!(server, Server::Flashweir(_));
         // An origin that never answers keeps the one place taken.
         let silent = is_filled.then(|| TcpListener::bind("127.0.0.1:0").expect("a loopback port"));
@@ -52,13 +62,12 @@ impl Place {
             None => origin::start(scenario.answer_bytes()),
         };
         let (directory, certificate) = (&self.directory, &self.certificate);
-        let start = Start { directory, scenario, origin, certificate };
+        let start = Start { directory, scenario, origin, certificate, uncounted: length.uncounted };
         let counts = directory.path().join(format!("{}-{requests}-{}", scenario.key(), origin.port()));
         let (process, port) = server.start(&start, &counts);
-        wait_for(port, START_WITHIN);
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let held = silent.map(|listener| hold(listener, address));
-        client::send(scenario, address, &self.authority, requests);
+        client::send(scenario, address, &self.authority, requests, length.interval);
         drop(held);
         process.signal(Signal::Terminate);
         let finished = process.finish(END_WITHIN);

@@ -1,10 +1,14 @@
 //! Servers under callgrind: how each is started for each scenario.
 
-use crate::common_servers::{Directory, NGINX_HEAD, path_of, reserve_port};
+use crate::common_servers::{Directory, NGINX_HEAD, path_of, reserve_port, wait_for};
 use flashweir_load::trials::instructions::Scenario;
-use flashweir_testkit::{CertificateFiles, Process};
+use flashweir_testkit::{CertificateFiles, Process, until};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A server under valgrind listens within this time.
+const START_WITHIN: Duration = Duration::from_secs(120);
 
 /// Function of the thread that counts: of Flashweir's worker, and of no other thread.
 const WORKER: &str = "flashweir_gateway::worker::run*";
@@ -24,6 +28,7 @@ pub(crate) struct Start<'a> {
     pub(crate) scenario: Scenario,
     pub(crate) origin: SocketAddr,
     pub(crate) certificate: &'a CertificateFiles,
+    pub(crate) uncounted: &'a [&'a str],
 }
 
 impl Server {
@@ -44,7 +49,8 @@ impl Server {
         format!("{name} {}", version.unwrap_or("of unknown version"))
     }
 
-    /// Starts it under callgrind, which writes `counts` at its end; the port on which it will listen.
+    /// Starts it under callgrind, which writes `counts` at its end, and waits until it listens on the port
+    /// that is returned.
     pub(crate) fn start(&self, start: &Start<'_>, counts: &Path) -> (Process, u16) {
         let port = reserve_port();
         let mut arguments: Vec<String> = ["--tool=callgrind", "--compress-strings=no", "--compress-pos=no"]
@@ -53,15 +59,19 @@ impl Server {
             .map(str::to_owned)
             .collect();
         arguments.push(format!("--callgrind-out-file={}", counts.display()));
-        arguments.extend(match self {
+        let command = match self {
             Self::Flashweir(binary) => {
                 let config = start.directory.write(&format!("{port}.toml"), &flashweir(start, port));
+                // Each entry of such a function turns counting on or off, and its return back.
+                let toggles = [WORKER].iter().chain(start.uncounted);
+                arguments.extend(toggles.map(|function| format!("--toggle-collect={function}")));
                 vec![
-                    format!("--toggle-collect={WORKER}"),
                     binary.display().to_string(),
                     "run".to_owned(),
                     "--config".to_owned(),
                     config.display().to_string(),
+                    "--ready-file".to_owned(),
+                    ready_file(start, port).display().to_string(),
                 ]
             }
             Self::Nginx => {
@@ -74,15 +84,28 @@ impl Server {
                 let config = start.directory.write(&format!("{port}.cfg"), &haproxy(start, port));
                 vec![path_of("haproxy"), "-db".to_owned(), "-f".to_owned(), config.display().to_string()]
             }
-        });
-        (Process::start(Path::new("valgrind"), start.directory.path(), arguments), port)
+        };
+        arguments.extend(command);
+        let process = Process::start(Path::new("valgrind"), start.directory.path(), arguments);
+        match self {
+            // It tries its port before it listens, and would reset a connection that comes between.
+            Self::Flashweir(_) => until("flashweir's ready file", START_WITHIN, || {
+                ready_file(start, port).exists().then_some(())
+            }),
+            Self::Nginx | Self::Haproxy => wait_for(port, START_WITHIN),
+        }
+        (process, port)
     }
+}
+
+fn ready_file(start: &Start<'_>, port: u16) -> PathBuf {
+    start.directory.path().join(format!("{port}.ready.json"))
 }
 
 /// Its defaults, but for what a scenario is about.
 fn flashweir(start: &Start<'_>, port: u16) -> String {
     let admin = reserve_port();
-    let Start { directory, scenario, origin, certificate } = start;
+    let Start { directory, scenario, origin, certificate, .. } = start;
     let state = directory.path().join(format!("{port}.state.json"));
     let scenario = match scenario {
         // One request in flight is the limit, and is kept in flight. Refusals of one source again and again
@@ -123,7 +146,7 @@ fn nginx(start: &Start<'_>, port: u16) -> String {
 }
 
 fn haproxy(start: &Start<'_>, port: u16) -> String {
-    let Start { directory, scenario, origin, certificate } = start;
+    let Start { directory, scenario, origin, certificate, .. } = start;
     let action = match scenario {
         Scenario::RefuseKept | Scenario::RefuseNew => {
             "http-request return status 503 content-type text/plain string busy".to_owned()

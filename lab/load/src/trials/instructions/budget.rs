@@ -14,10 +14,24 @@ const OVER: f64 = 0.01;
 const UNDER: f64 = 0.02;
 /// Difference that is none, of small counts: tables that depend on hashes differ by some instructions from
 /// run to run.
-const SLACK: f64 = 25.0;
-const HEAD: &str = "# User instructions of one request in the test build (`make instructions-check`): a scenario's total, and the\n\
-    # inclusive cost of its phases. A count may exceed its budget by 1 %. Budgets only fall: `FLASHWEIR_BLESS=1 make instructions-check`\n\
-    # lowers them and adds missing ones; a higher one is written by hand, and the commit says why.\n";
+const SLACK: f64 = 50.0;
+/// Parts by which phases may exceed their budgets where the first request after some time does more: it
+/// renews what the pipeline's stages have measured, and wakes the sweeper where it sleeps.
+const UNSTEADY: [(&str, f64); 4] = [
+    ("- arrive (pipeline)", 0.5),
+    ("admit", 0.5),
+    ("finish", 0.3),
+    ("request: from its head to its answer", 0.03),
+];
+/// Phases without a budget: timers take part in them.
+const UNBOUNDED: [&str; 2] = ["feedback", "metrics"];
+/// First lines of the file.
+const HEAD: &str = "\
+# User instructions of one request in the test build: a scenario's total, and the inclusive cost of its phases.
+# `make instructions-check` compares. A count may exceed its budget by 1 %, some by more (`UNSTEADY` in
+# lab/load/src/trials/instructions/budget.rs). Budgets only fall: `FLASHWEIR_BLESS=1 make instructions-check` lowers
+# them and adds missing ones; a higher one is written by hand, and the commit says why.
+";
 
 /// Budgets by scenario and count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +78,7 @@ impl Budget {
             .iter()
             .filter_map(|(name, count)| match budgets.get(*name) {
                 None => Some(format!("{}: {count:.0} instructions, and no budget", of(name))),
-                Some(budget) => problem(&of(name), *count, *budget),
+                Some(budget) => problem(&of(name), *count, *budget, over(name)),
             })
             .collect();
         let gone = budgets.keys().filter(|name| !counts.contains_key(name.as_str()));
@@ -90,19 +104,25 @@ impl Budget {
 
 fn counts(request: &PerRequest) -> BTreeMap<&'static str, f64> {
     // A phase that not every request has is no phase of this scenario.
-    let phases = request.phases().into_iter().filter(|(_, _, calls)| *calls > 0.9);
+    let is_steady = |name: &str, calls: f64| calls > 0.9 && !UNBOUNDED.contains(&name);
+    let phases = request.phases().into_iter().filter(|(name, _, calls)| is_steady(name, *calls));
     let phases = phases.map(|(name, instructions, _)| (name, instructions));
     phases.chain([(TOTAL, request.counts().tasks)]).collect()
 }
 
-fn problem(name: &str, count: f64, budget: u64) -> Option<String> {
-    let over = count - budget as f64;
-    let part = over / budget.max(1) as f64;
-    if over.abs() < SLACK {
+/// Part by which a count may exceed its budget.
+fn over(name: &str) -> f64 {
+    UNSTEADY.iter().find(|(phase, _)| *phase == name).map_or(OVER, |(_, over)| *over)
+}
+
+fn problem(name: &str, count: f64, budget: u64, over: f64) -> Option<String> {
+    let excess = count - budget as f64;
+    let part = excess / budget.max(1) as f64;
+    if excess.abs() < SLACK {
         None
-    } else if part > OVER {
+    } else if part > over {
         Some(format!("{name}: {count:.0} instructions, the budget is {budget} ({:+.1} %)", 100.0 * part))
-    } else if part < -UNDER {
+    } else if part < -UNDER.max(over) {
         Some(format!(
             "{name}: {count:.0} instructions; lower the budget {budget} to it ({:+.1} %)",
             100.0 * part

@@ -232,7 +232,7 @@ fn file(name: &str) -> String {
 /// Name of a function without its hash and without the level of a recursion; closures of both ways to mangle
 /// are written alike.
 fn function(name: &str) -> String {
-    let name = name.split_once('\'').filter(|(_, level)| is_number(level)).map_or(name, |(name, _)| name);
+    let name = name.rsplit_once('\'').filter(|(_, level)| is_number(level)).map_or(name, |(name, _)| name);
     let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|digit| digit.is_ascii_hexdigit());
     let name = name.rsplit_once("::h").filter(|(_, hash)| is_hash(hash)).map_or(name, |(name, _)| name);
     let mut plain = name.replace("{{closure}}", "{closure}");

@@ -23,7 +23,8 @@ const ALLOCATOR: [&str; 10] = [
 /// Path of a registry's folder, before its index, the crate and the version.
 const REGISTRY: &str = "/registry/src/";
 
-/// Name of the component: `gateway/request`, `hyper`, `libc: memory`, ...
+/// Name of the component by the file in which code was written: `flashweir-gateway/request`, `hyper`, `libc:
+/// memory`, ...
 #[must_use]
 pub fn component(place: &Place) -> String {
     let Place { object, file, function } = place;
@@ -51,14 +52,23 @@ pub fn component(place: &Place) -> String {
     })
 }
 
+/// The same by the function: what is inlined into it counts with it.
+#[must_use]
+pub fn component_of_function(place: &Place) -> String {
+    let Place { object, file, function } = place;
+    // The C library's allocator is known by its files alone.
+    let file = if object.contains("/libc.so") { file.clone() } else { String::new() };
+    component(&Place { object: object.clone(), file, function: function.clone() })
+}
+
 fn after<'a>(path: &'a str, part: &str) -> Option<&'a str> {
     path.split_once(part).map(|(_, rest)| rest)
 }
 
 fn of_workspace(name: &str, module: &str) -> String {
     match BY_MODULE.contains(&name) && !matches!(module, "" | "lib") {
-        true => format!("{name}/{module}"),
-        false => name.to_owned(),
+        true => format!("flashweir-{name}/{module}"),
+        false => format!("flashweir-{name}"),
     }
 }
 
@@ -111,9 +121,9 @@ mod tests {
     #[test]
     fn components_follow_from_files() {
         let of = |file| of("/usr/bin/flashweir", file, "a::b");
-        assert_eq!(of("/src/crates/gateway/src/request/received.rs"), "gateway/request");
-        assert_eq!(of("/src/crates/http/src/serve.rs"), "http/serve");
-        assert_eq!(of("/src/crates/classify/src/signs.rs"), "classify");
+        assert_eq!(of("/src/crates/gateway/src/request/received.rs"), "flashweir-gateway/request");
+        assert_eq!(of("/src/crates/http/src/serve.rs"), "flashweir-http/serve");
+        assert_eq!(of("/src/crates/classify/src/signs.rs"), "flashweir-classify");
         assert_eq!(of("/cargo/registry/src/index-1949/hyper-util-0.1.21/src/rt.rs"), "hyper-util");
         assert_eq!(of("/rustc/0123/library/core/src/ptr/mod.rs"), "std: core");
         assert_eq!(of("/rust/deps/hashbrown-0.16.1/src/raw.rs"), "hashbrown");
@@ -133,9 +143,9 @@ mod tests {
         let of = |function| of("/usr/sbin/nginx", "", function);
         assert_eq!(
             of("<flashweir_http::guarded::Guarded<Io> as tokio::io::AsyncRead>::poll_read"),
-            "http/guarded"
+            "flashweir-http/guarded"
         );
-        assert_eq!(of("flashweir_classify::Classifier::classify"), "classify");
+        assert_eq!(of("flashweir_classify::Classifier::classify"), "flashweir-classify");
         assert_eq!(of("core::ptr::drop_in_place<flashweir_http::serve::Server>"), "std: core");
         assert_eq!(of("hyper_util::rt::tokio::TokioIo<T>::new"), "hyper-util");
         assert_eq!(of("ring_core_0_17_14__x25519"), "ring");

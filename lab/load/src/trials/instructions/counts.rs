@@ -1,7 +1,7 @@
 //! Counts of one request: the difference of two runs over the requests by which they differ.
 
 use super::phase::{PHASES, Phase, TASKS, TIMERS};
-use super::{Profile, component};
+use super::{Profile, component, component_of_function};
 use std::collections::BTreeMap;
 
 /// Functions that allocate memory, and those that free it.
@@ -95,6 +95,15 @@ impl PerRequest {
         self.by(|profile, add| {
             profile.own().for_each(|(place, cost)| add(component(place), cost.instructions));
         })
+    }
+
+    /// The same by the component of the function into which code was inlined.
+    #[must_use]
+    pub fn components_of_functions(&self) -> BTreeMap<String, f64> {
+        let components = self.by(|profile, add| {
+            profile.own().for_each(|(place, cost)| add(component_of_function(place), cost.instructions));
+        });
+        components.into_iter().collect()
     }
 
     /// Own instructions of each function, the largest first.
@@ -201,7 +210,10 @@ mod tests {
         assert_eq!(each.counts(), expected);
         assert_eq!(each.system_calls(), [("writev".to_owned(), 1.0)]);
         assert_eq!(each.allocations(), [("tokio::runtime::task::raw::poll".to_owned(), 3.0)]);
-        assert_eq!(each.components(), [("http/serve".to_owned(), 11.0), ("libc: allocator".to_owned(), 1.0)]);
+        assert_eq!(
+            each.components(),
+            [("flashweir-http/serve".to_owned(), 11.0), ("libc: allocator".to_owned(), 1.0)]
+        );
     }
 
     #[test]

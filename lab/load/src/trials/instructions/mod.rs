@@ -17,7 +17,7 @@ mod scenario;
 
 pub use budget::Budget;
 pub use callgrind::{Calls, Cost, Place, Profile, ProfileError};
-pub use component::component;
+pub use component::{component, component_of_function};
 pub use counts::{Counts, PerRequest};
 pub use page::{Measured, Results, page};
 pub use phase::{PHASES, Phase};

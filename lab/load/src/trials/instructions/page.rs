@@ -2,6 +2,7 @@
 //! copies.
 
 use super::{Counts, PHASES, PerRequest, Scenario};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Rows of the tables of components and functions.
@@ -172,11 +173,12 @@ fn of_one(request: &PerRequest) -> String {
     let counts = request.counts();
     let all = counts.instructions + counts.timers;
     let mut text = format!(
-        "## Components of {}\n\nOwn instructions by the file in which code was written, inlined code too; timers included. `std` is what is generic or \
-         inlined from the standard library, most of it moves of values.\n\n| component | instructions | share |\n|---|---:|---:|\n",
+        "## Components of {}\n\nOwn instructions, timers included: by the file in which code was written, inlined code too, and by the function of \
+         which it became part. Most of `std` by file is moves of values.\n\n| component | by file | share | by function | share |\n\
+         |---|---:|---:|---:|---:|\n",
         Scenario::Get512.name()
     );
-    rows(&mut text, &request.components(), COMPONENTS, all);
+    components(&mut text, request, all);
     text += "\n## Functions\n\nOwn instructions, what is inlined into them included.\n\n| function | instructions | share |\n|---|---:|---:|\n";
     rows(&mut text, &request.functions(), FUNCTIONS, all);
     text += "\n## Who copies\n\nInstructions of `memcpy`, `memmove` and `memset` by caller.\n\n| function | instructions | share |\n|---|---:|---:|\n";
@@ -195,6 +197,28 @@ fn of_one(request: &PerRequest) -> String {
         let _ = writeln!(text, "| `{call}` | {count:.2} |");
     }
     text
+}
+
+fn components(text: &mut String, request: &PerRequest, all: f64) {
+    let by_function = request.components_of_functions();
+    let by_file: BTreeMap<String, f64> = request.components().into_iter().collect();
+    let names: BTreeSet<&String> = by_file.keys().chain(by_function.keys()).collect();
+    let of = |counts: &BTreeMap<String, f64>, name: &String| counts.get(name).copied().unwrap_or(0.0);
+    let both = names.into_iter().map(|name| (name, of(&by_file, name), of(&by_function, name)));
+    let mut sorted: Vec<_> = both.collect();
+    sorted.sort_by(|a, b| (b.1 + b.2).total_cmp(&(a.1 + a.2)));
+    let cells = |by_file: f64, by_function: f64| {
+        let cell = |count: f64| format!("{} | {:.1} % |", number(count, 0), 100.0 * count / all);
+        format!("{} {}", cell(by_file), cell(by_function))
+    };
+    for (name, by_file, by_function) in sorted.iter().take(COMPONENTS) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| `{name}` | {}", cells(*by_file, *by_function));
+    }
+    let rest = |part: fn(&(&String, f64, f64)) -> f64| sorted.iter().skip(COMPONENTS).map(part).sum::<f64>();
+    if sorted.len() > COMPONENTS {
+        let _ = writeln!(text, "| the rest | {}", cells(rest(|row| row.1), rest(|row| row.2)));
+    }
 }
 
 fn rows(text: &mut String, rows: &[(String, f64)], most: usize, all: f64) {
@@ -266,7 +290,7 @@ mod tests {
             "| GET 512 B | 3.00 / 3.00 / – | 0.0 / 0.0 / – | 4.0 / 4.0 / – | 0 / 0 / – | 0 / 0 / – |",
             "| GET 512 B, TLS | – | – | – | – | – | – |",
             "| received: head, service, class, client | 3,000 (2.0) | |",
-            "| `gateway/request` | 12,345 | 100.0 % |",
+            "| `flashweir-gateway/request` | 12,345 | 100.0 % | 0 | 0.0 % |",
             "| `a::b` | 4.00 |",
         ];
         for row in rows {

@@ -23,6 +23,7 @@ pub(super) const TIMERS: Phase = Phase {
         ("gateway::worker::sweep", &["{closure}"]),
         ("gateway::replication", &["sample::{closure}"]),
         ("gateway::pipeline::attend", &["attend::{closure}"]),
+        ("admission::fairness::shares::Counts", &["::end_period"]),
     ],
 };
 
