@@ -11,7 +11,7 @@ use std::time::Duration;
 /// As few requests as give counts that differ by less than 1 % from run to run, at an interval that is twice
 /// what a request of the test build takes under valgrind on a busy machine.
 const LENGTH: Length =
-    Length { few: 50, requests: 200, interval: Duration::from_millis(25), uncounted: &PERIODICAL };
+    Length { few: 40, requests: 150, interval: Duration::from_millis(25), uncounted: &PERIODICAL };
 /// Work of a request that comes first after some time: it follows new plans, and ends a period of fairness.
 const PERIODICAL: [&str; 3] = [
     "*flashweir_gateway::pipeline::worker_pipeline::WorkerPipeline::follow_service*",
