@@ -111,7 +111,7 @@ impl Profile {
         }
     }
 
-    /// What this profile has more than `other`.
+    /// Difference of this profile and `other`, which was taken of fewer requests.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Self {
         let mut difference = self.clone();
