@@ -1,5 +1,6 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test test-load bench bench-instructions bench-agent bench-load bench-tcp \
+.PHONY: demo demo-chain demo-hot demo-scale test test-load bench instructions instructions-check bench-instructions bench-agent \
+	bench-load bench-tcp \
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-calm bench-composition fuzz fuzz-kernel soak \
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-behaviour compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
@@ -16,6 +17,8 @@ TEST_TOOLS = curl=curl nginx=nginx-light $(PHP_TOOLS) gzip=gzip go=golang-go fak
 KERNEL_TOOLS = clang=clang pkg-config=pkg-config /usr/include/bpf/bpf_helpers.h=libbpf-dev \
 	/usr/include/gelf.h=libelf-dev /usr/include/zlib.h=zlib1g-dev
 BENCH_TOOLS = nginx=nginx-light haproxy=haproxy wrk=wrk taskset=util-linux
+# callgrind, and the symbols of the C library by which it names functions.
+COUNT_TOOLS = valgrind=valgrind /usr/lib/debug/.build-id=libc6-dbg
 
 # What the real origins are; Python's driver of PostgreSQL, its HTTP server and the database's own programs are no commands.
 ORIGIN_TOOLS = $(PHP_TOOLS) $(BENCH_TOOLS) $(NETWORK_TOOLS) gunicorn=gunicorn node=nodejs psql=postgresql-client setpriv=util-linux \
@@ -195,11 +198,21 @@ bench: setup-bench
 	$(MAKE) bench-tcp
 	$(MAKE) bench-kernel
 
-# User instructions for each proxied request, by callgrind: unlike times the same on a busy machine. OTHER is a binary to compare with.
-bench-instructions: build
-	@scripts/install-missing.sh valgrind=valgrind curl=curl
-	$(BENCH_PROGRAMS)
-	scripts/instructions.sh target/release/flashweir $(OTHER)
+# Where a request's instructions go, beside nginx and HAProxy, by callgrind: unlike times the same on a busy machine. Ten minutes once
+# built; ONLY and REQUESTS shorten it. Writes docs/instructions.md.
+instructions: setup-bench
+	@scripts/install-missing.sh $(COUNT_TOOLS)
+	$(CARGO) bench --locked -p flashweir-cli --bench instructions
+
+# The same counts for other binaries of flashweir: OTHER names them. Writes nothing.
+bench-instructions: setup-bench
+	@scripts/install-missing.sh $(COUNT_TOOLS)
+	OTHER="$(OTHER)" $(CARGO) bench --locked -p flashweir-cli --bench instructions
+
+# Flashweir's instructions in the test build against their budget, crates/cli/benches/instructions/budget.toml; a minute once built.
+instructions-check: setup-test
+	@scripts/install-missing.sh $(COUNT_TOOLS)
+	$(ALL_TESTS) --bench instructions -- --check
 
 # Processor time and memory of `flashweir agent`, asked once a second beside a service with 32 threads.
 bench-agent: build

@@ -6,13 +6,16 @@
 //! round. At the end: the cost of refusing over proxying, for each; Flashweir refuses at a bound, and by the
 //! sentry's limit. `make compare-cost` runs it; ROUNDS and SECONDS in the environment change its length.
 
+#[path = "../common/servers.rs"]
+mod common_servers;
 mod cpu;
 mod sentry;
 mod servers;
 mod wrk;
 
+use common_servers::{Directory, is_installed};
 use flashweir_testkit::number_from_environment;
-use servers::{Candidate, Directory};
+use servers::Candidate;
 use std::time::Duration;
 
 /// Two jobs: pass a small response on, and refuse.
@@ -33,10 +36,8 @@ fn main() {
         println!("0 passed, 0 failed");
         return;
     }
-    let missing: Vec<&str> = ["wrk", "nginx", "haproxy", "taskset"]
-        .into_iter()
-        .filter(|name| !servers::is_installed(name))
-        .collect();
+    let missing: Vec<&str> =
+        ["wrk", "nginx", "haproxy", "taskset"].into_iter().filter(|name| !is_installed(name)).collect();
     if !missing.is_empty() {
         eprintln!("proxy_cost: skipped, not installed: {}", missing.join(", "));
         return;

@@ -1,6 +1,7 @@
 //! Flashweir, refusing by the limit that its sentry has learned.
 
-use crate::servers::{self, Candidate, Directory};
+use crate::common_servers::{Directory, reserve_port};
+use crate::servers::{self, Candidate};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
@@ -22,7 +23,7 @@ const REASONS: [&str; 4] = ["capacity", "deadline", "reserved", "client_share"];
 pub(crate) fn flashweir(directory: &Directory) -> Option<Candidate> {
     let silent = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let upstream_port = silent.local_addr().expect("a bound listener").port();
-    let (port, admin) = (servers::reserve_port(), servers::reserve_port());
+    let (port, admin) = (reserve_port(), reserve_port());
     let config = directory.write(
         &format!("sentry-{port}.toml"),
         &format!(

@@ -1,19 +1,14 @@
 //! The candidates and their upstream: started here, on loopback, and ended by id.
 
 use crate::Job;
-use std::fs;
+use crate::common_servers::{Directory, NGINX_HEAD, path_of, reserve_port, wait_for};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Settings that nginx needs in both roles: one process in the foreground, so that ending it ends all of it,
-/// and nothing on disk but its folder.
-const NGINX_HEAD: &str = "daemon off; master_process off; error_log stderr crit;
-events { worker_connections 4096; }
-http { access_log off; keepalive_requests 1000000000; client_body_temp_path body; proxy_temp_path proxy;
-fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;";
+/// A server listens within this time.
+const START_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server under test.
 pub(crate) struct Candidate {
@@ -29,9 +24,6 @@ pub(crate) struct Candidate {
 /// runs.
 pub(crate) type Held = (TcpListener, Vec<TcpStream>);
 
-/// A folder that goes away with the run.
-pub(crate) struct Directory(PathBuf);
-
 /// A process that is ended with its owner.
 pub(crate) struct Ended(pub(crate) Child);
 
@@ -42,32 +34,6 @@ impl Drop for Ended {
     }
 }
 
-impl Directory {
-    pub(crate) fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("flashweir-compare-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a folder for the servers' files");
-        Self(path)
-    }
-
-    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).expect("a configuration file");
-        path
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-pub(crate) fn is_installed(program: &str) -> bool {
-    ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"]
-        .iter()
-        .any(|at| Path::new(at).join(program).exists())
-}
-
 fn upstream(directory: &Directory) -> (u16, Ended) {
     let port = reserve_port();
     let body = "x".repeat(1024);
@@ -75,7 +41,7 @@ fn upstream(directory: &Directory) -> (u16, Ended) {
         "{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ return 200 '{body}'; }} }} }}"
     );
     let process = start_nginx(directory, &format!("upstream-{port}.conf"), &text, 1);
-    wait_for(port);
+    wait_for(port, START_WITHIN);
     (port, process)
 }
 
@@ -103,7 +69,7 @@ pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
         ),
     );
     let process = start(Command::new("taskset").args(["-c", "0", binary, "run", "--config"]).arg(config));
-    wait_for(port);
+    wait_for(port, START_WITHIN);
     let held = held.map(|silent| {
         let mut client = TcpStream::connect(("127.0.0.1", port)).expect("flashweir listens");
         client.write_all(b"GET / HTTP/1.1\r\nHost: held\r\n\r\n").expect("a request");
@@ -136,7 +102,7 @@ pub(crate) fn nginx(directory: &Directory, job: Job) -> Candidate {
     };
     let process =
         start_nginx(directory, &format!("nginx-{port}.conf"), &format!("{NGINX_HEAD} {server} }}"), 0);
-    wait_for(port);
+    wait_for(port, START_WITHIN);
     candidate("nginx", port, process, helpers, None)
 }
 
@@ -160,7 +126,7 @@ pub(crate) fn haproxy(directory: &Directory, job: Job) -> Candidate {
     );
     let process =
         start(Command::new("taskset").args(["-c", "0", &path_of("haproxy"), "-db", "-f"]).arg(config));
-    wait_for(port);
+    wait_for(port, START_WITHIN);
     candidate("haproxy", port, process, helpers, None)
 }
 
@@ -187,30 +153,13 @@ fn start_nginx(directory: &Directory, name: &str, text: &str, core: usize) -> En
     start(
         Command::new("taskset")
             .args(["-c", &core.to_string(), &path_of("nginx"), "-e", "stderr", "-p"])
-            .arg(&directory.0)
+            .arg(directory.path())
             .arg("-c")
             .arg(config),
     )
 }
 
-fn path_of(program: &str) -> String {
-    let at = ["/usr/bin", "/usr/sbin"].into_iter().find(|at| Path::new(at).join(program).exists());
-    format!("{}/{program}", at.unwrap_or("/usr/bin"))
-}
-
 /// taskset replaces itself with the program, so the child's id is the server's.
 pub(crate) fn start(command: &mut Command) -> Ended {
     Ended(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("taskset was found at the start"))
-}
-
-pub(crate) fn reserve_port() -> u16 {
-    flashweir_testkit::reserve_address().port()
-}
-
-fn wait_for(port: u16) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < deadline, "nothing listens on port {port} after ten seconds");
-        std::thread::yield_now();
-    }
 }

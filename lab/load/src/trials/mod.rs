@@ -9,12 +9,14 @@
 //! - [`composition`]: narrow links, calm stretches of real days and surges through the gateway (`make bench-composition`).
 //! - [`origins`]: application servers, a database and a link behind each protection (`make bench-origins`).
 //! - [`calm`]: mixtures of requests before an origin that only waits (`make bench-calm`).
+//! - [`instructions`]: instructions of a request, by phase and component (`make instructions`).
 //! - [`slow`]: origins whose requests differ, such as long polls and exports beside pages (`make bench-slow`).
 
 pub mod calm;
 pub mod cataclysm;
 pub mod comparison;
 pub mod composition;
+pub mod instructions;
 pub mod origins;
 mod percentile;
 pub mod slow;
