@@ -1,5 +1,5 @@
-//! A request's head as decisions see it, whatever has read it: this crate in HTTP/1.1, a library with the
-//! types of the crate `http` in HTTP/2.
+//! A request's head as decisions see it: read by this crate in HTTP/1.1, by a library with the types of the
+//! crate `http` in HTTP/2.
 
 use super::{Field, Fields, KnownField, RequestHead, TargetForm};
 use http::request::Parts;
