@@ -1,4 +1,4 @@
-//! The gate's check: Flashweir's instructions in the test build against their budget.
+//! The check: Flashweir's instructions in the test build against their budget.
 
 use crate::machine;
 use crate::measure::{Length, Place};
