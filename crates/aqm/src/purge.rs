@@ -8,7 +8,7 @@
 //! A packet of flow i is dropped with p_i before the queue and before REM counts it; REM may mark every
 //! packet that passes.
 //!
-//! **Why not the published rule** ([`crate::published`]). Its drop follows the last period's surplus, so it
+//! **Why not the published rule** (in the simulator). Its drop follows the last period's surplus, so it
 //! stops for a whole period as soon as it works (**P-8**). 1 − f/r depends on the flow alone: it cuts any
 //! rate to f exactly, needs no gain (**P-6**, **P-7**), stays while the flow stays, and costs the queue
 //! nothing. REM's price sees arrivals after the purge (**P-9**) and its mark is the same for all (**P-5**: no
