@@ -17,7 +17,7 @@ pub(crate) fn start(answer_bytes: usize) -> SocketAddr {
     std::thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
             std::thread::spawn(move || {
-                // Ends with its connection, in whichever way that ends.
+                // Ends with its connection.
                 let _ = serve(stream, answer_bytes);
             });
         }
