@@ -139,6 +139,7 @@ impl KnownField {
     /// Name in the crate `http`; none for [`Self::Flashweir`] and [`Self::Other`].
     #[cfg(feature = "http")]
     #[must_use]
+    #[inline]
     pub fn http_name(self) -> Option<&'static http::HeaderName> {
         HTTP_NAMES.get(self as usize)
     }

@@ -43,24 +43,28 @@ impl<T, S: Iterator<Item = T>, M: Iterator<Item = T>> Iterator for Either<S, M> 
 }
 
 impl<'a> From<&'a Parts> for RequestView<'a> {
+    #[inline]
     fn from(parts: &'a Parts) -> Self {
         Self::Parts(parts)
     }
 }
 
 impl<'a> From<&'a RequestHead<'a>> for RequestView<'a> {
+    #[inline]
     fn from(head: &'a RequestHead<'a>) -> Self {
         Self::Spans(head)
     }
 }
 
 impl<'a> From<&'a HeaderMap> for FieldsView<'a> {
+    #[inline]
     fn from(fields: &'a HeaderMap) -> Self {
         Self::Map(fields)
     }
 }
 
 impl<'a> From<Fields<'a>> for FieldsView<'a> {
+    #[inline]
     fn from(fields: Fields<'a>) -> Self {
         Self::Spans(fields)
     }
@@ -69,6 +73,7 @@ impl<'a> From<Fields<'a>> for FieldsView<'a> {
 impl<'a> RequestView<'a> {
     /// Method as it was sent.
     #[must_use]
+    #[inline]
     pub fn method(self) -> &'a [u8] {
         match self {
             Self::Spans(head) => head.method_name(),
@@ -78,6 +83,7 @@ impl<'a> RequestView<'a> {
 
     /// Path and query of the target; empty where it is an authority.
     #[must_use]
+    #[inline]
     pub fn path_and_query(self) -> &'a [u8] {
         match self {
             Self::Spans(head) => match head.path_and_query() {
@@ -92,6 +98,7 @@ impl<'a> RequestView<'a> {
 
     /// Path of the target, without its query.
     #[must_use]
+    #[inline]
     pub fn path(self) -> &'a [u8] {
         match self {
             Self::Spans(_) => split_query(self.path_and_query()).0,
@@ -101,6 +108,7 @@ impl<'a> RequestView<'a> {
 
     /// Query of the target, without the question mark.
     #[must_use]
+    #[inline]
     pub fn query(self) -> Option<&'a [u8]> {
         match self {
             Self::Spans(_) => split_query(self.path_and_query()).1,
@@ -110,6 +118,7 @@ impl<'a> RequestView<'a> {
 
     /// Authority that the target names: in HTTP/2, and in absolute-form.
     #[must_use]
+    #[inline]
     pub fn target_authority(self) -> Option<&'a [u8]> {
         match self {
             Self::Spans(head) => head.target_authority(),
@@ -119,6 +128,7 @@ impl<'a> RequestView<'a> {
 
     /// Fields of the head.
     #[must_use]
+    #[inline]
     pub fn fields(self) -> FieldsView<'a> {
         match self {
             Self::Spans(head) => FieldsView::Spans(head.fields()),
@@ -130,6 +140,7 @@ impl<'a> RequestView<'a> {
 impl<'a> FieldsView<'a> {
     /// Value of the first field of this name.
     #[must_use]
+    #[inline]
     pub fn get(self, known: KnownField) -> Option<&'a [u8]> {
         match self {
             Self::Spans(fields) => fields.get(known),
@@ -139,11 +150,13 @@ impl<'a> FieldsView<'a> {
 
     /// Returns whether there is a field of this name.
     #[must_use]
+    #[inline]
     pub fn has(self, known: KnownField) -> bool {
         self.get(known).is_some()
     }
 
     /// Values of all fields of this name, in their order.
+    #[inline]
     pub fn all(self, known: KnownField) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         match self {
             Self::Spans(fields) => Either::Spans(fields.all(known)),
@@ -155,6 +168,7 @@ impl<'a> FieldsView<'a> {
     }
 
     /// Values of all fields of a name that need not be known, in their order.
+    #[inline]
     pub fn all_named(self, name: &'a HeaderName) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         match self {
             Self::Spans(fields) => {
@@ -168,6 +182,7 @@ impl<'a> FieldsView<'a> {
     }
 
     /// All fields; those of one name in their order.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         match self {
             Self::Spans(fields) => Either::Spans(fields.iter()),
@@ -179,6 +194,7 @@ impl<'a> FieldsView<'a> {
     }
 }
 
+#[inline]
 fn split_query(path_and_query: &[u8]) -> (&[u8], Option<&[u8]>) {
     match memchr::memchr(b'?', path_and_query) {
         Some(mark) => (&path_and_query[..mark], path_and_query.get(mark + 1..)),
