@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 /// The date of a field; none where it is not one, or lies before 1970.
 pub(crate) fn parse(value: &[u8]) -> Option<u64> {
-    let date = httpdate::parse_http_date(core::str::from_utf8(value).ok()?.trim()).ok()?;
+    let date = httpdate::parse_http_date(core::str::from_utf8(value.trim_ascii()).ok()?).ok()?;
     date.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn part<'a>(request: impl Into<FieldsView<'a>>, stored: &HeaderMap, l
 }
 
 fn one_range(line: &[u8], length: usize) -> Option<Part> {
-    let (unit, set) = core::str::from_utf8(line).ok()?.split_once('=')?;
+    let (unit, set) = core::str::from_utf8(line).ok().filter(|line| line.is_ascii())?.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") || set.contains(',') {
         return None;
     }

@@ -173,7 +173,7 @@ fn pure_crates_stay_pure() {
 
 #[test]
 fn http_mechanics_know_of_decisions_only_which_server_answers() {
-    workspace().check_only("http", &["core", "replication", "kernel"]);
+    workspace().check_only("http", &["core", "http1", "replication", "kernel"]);
 }
 
 /// A library in other people's programs brings no server, no configuration and no metrics along.

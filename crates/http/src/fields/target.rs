@@ -1,7 +1,7 @@
 //! One form of target and host, for every version of HTTP.
 
 use super::FieldsError;
-use crate::rules::authority::is_authority;
+use flashweir_http1::head::is_authority;
 use http::header::{HOST, HeaderValue};
 use http::uri::{PathAndQuery, Scheme, Uri};
 use http::{Method, Version, request};

@@ -1,7 +1,7 @@
 //! One field of a head or of trailers: its effect on framing and routing, and the values that are refused.
 
-use super::authority::is_authority;
 use crate::violation::FramingViolation;
+use flashweir_http1::head::is_authority;
 use http::HeaderMap;
 
 /// A field, classified by its effect on framing.

@@ -1,48 +1,8 @@
-use super::authority::is_authority;
 use super::field::agreed_content_length;
 use super::{judge_http2, judge_http2_trailers};
 use crate::violation::FramingViolation::{self, *};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
-
-#[test]
-fn an_authority_has_one_host_and_at_most_one_port() {
-    for good in
-        ["a", "a.example", "a:80", "a:", "10.0.0.1:8080", "[::1]", "[2001:db8::1]:443", "x_y", "a%20b", "a."]
-    {
-        assert!(is_authority(good.as_bytes()), "{good}");
-    }
-    for bad in [
-        "",
-        ":",
-        ":80",
-        "a b",
-        "a/b",
-        "u@a",
-        "u:p@b",
-        "a?b",
-        "a#b",
-        "a,b",
-        "a:80:90",
-        "a:xx",
-        "a:65536",
-        "a:-1",
-        "[::1",
-        "::1",
-        "[::1]x",
-        "[]",
-        "[v1.x]",
-        "[::1%25eth0]",
-        "a%2",
-        "a%zz",
-        "a\\b",
-        "a\"b",
-        "<a>",
-    ] {
-        assert!(!is_authority(bad.as_bytes()), "{bad}");
-    }
-    assert!(!is_authority(b"\xff"));
-}
 
 fn judged(uri: &str, fields: &[(&str, &[u8])]) -> Result<(), FramingViolation> {
     let mut head = Request::builder().version(Version::HTTP_2).uri(uri).body(()).unwrap().into_parts().0;
