@@ -76,7 +76,7 @@ test: setup-test h2spec grpc-interop nats-server testplane helm
 # Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests). One that
 # fails is run again by itself, twice at most, and the table says so.
 test-load: setup-test nats-server testplane
-	$(TABLE) --attempts 3 $(ALL_TESTS) --no-fail-fast $(SERVER_TESTS) --test root -- --ignored --test-threads 3 under_load
+	$(TABLE) --attempts 3 $(ALL_TESTS) --no-fail-fast $(SERVER_TESTS) --test root --test kernel -- --ignored --test-threads 3 under_load
 
 # Suites that others wrote, against the real gateway; the results go into docs/conformance.md, or with CHECK=1 are only held against what
 # scripts/conformance/known-failures.json expects. Each runs even if another fails or cannot be installed.

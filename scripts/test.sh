@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a `cargo test` command to its end and prints what it did as one table: for each program passed, failed, ignored and skipped
-# tests and the time; then each ignored and each skipped test with its reason.
+# tests and the time; then each ignored and each skipped test with its reason, and each failed one with its panic.
 #
 #   scripts/test.sh [--expected-skips FILE] [--attempts N] cargo test ...
 #
@@ -61,7 +61,7 @@ done
 touch "$folder/attempts"
 
 # What cargo and libtest print, as a table. A program begins with `Running ...` or `Doc-tests ...`; a test's line holds its outcome.
-awk -v skips="$FLASHWEIR_SKIPS" -v attempts="$folder/attempts" '
+awk -v REASON_LINES=6 -v skips="$FLASHWEIR_SKIPS" -v attempts="$folder/attempts" '
   /^ *Running / { program = $0; sub(/^ *Running /, "", program); sub(/ \(target.*/, "", program)
     crate = $0; sub(/.*deps\//, "", crate); sub(/-[0-9a-f]+\)?$/, "", crate); gsub(/^flashweir_/, "", crate)
     program = crate " (" (program ~ /^unittests/ ? "unit" : "integration") ")"; next }
@@ -78,7 +78,11 @@ awk -v skips="$FLASHWEIR_SKIPS" -v attempts="$folder/attempts" '
     } next }
   /^test .* \.\.\. ignored/ { reason = $0; sub(/.*\.\.\. ignored,? ?/, "", reason)
     test = $2; why[reason] = why[reason] "\n    " test; next }
-  /^test .* \.\.\. FAILED/ { failures = failures "\n  " program ": " $2 }
+  /^test .* \.\.\. FAILED/ { failed_in[$2] = program; failed_tests[++all_failures] = $2 }
+  /^---- .* stdout ----$/ { test = $2; panicked = 0; next }
+  / panicked at / && !(test in reason_of) { panicked = 1; reason_of[test] = $0; sub(/.* panicked at /, "", reason_of[test]); next }
+  /^note: |^$/ { panicked = 0 }
+  panicked && panicked++ <= REASON_LINES { reason_of[test] = reason_of[test] "\n      " $0; next }
   /^error: could not compile|^error: test failed/ { errors = errors "\n  " $0 }
   END {
     while ((getline line < skips) > 0) { if (!(line in seen)) { seen[line] = 1; skipped[++all_skipped] = line } }
@@ -88,7 +92,11 @@ awk -v skips="$FLASHWEIR_SKIPS" -v attempts="$folder/attempts" '
     if (all_ignored) { print "\nIgnored, by reason:"; for (reason in why) print "  " (reason == "" ? "(no reason)" : reason) ":" why[reason] }
     print "\nSkipped because this machine lacks something: " (all_skipped ? "" : "none")
     for (n = 1; n <= all_skipped; n++) print "  " skipped[n]
-    if (failures) print "\nFailed:" failures
+    if (all_failures) print "\nFailed:"
+    for (n = 1; n <= all_failures; n++) {
+      test = failed_tests[n]; print "  " failed_in[test] ": " test
+      if (test in reason_of) print "      at " reason_of[test]
+    }
     while ((getline line < attempts) > 0) print "  " line
     if (errors) print "\nErrors:" errors
     printf "\n%d passed, %d failed, %d skipped\n", all_passed, all_failed, all_skipped

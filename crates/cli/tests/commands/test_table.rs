@@ -10,6 +10,16 @@ const FAILED: &str = "     Running unittests src/lib.rs (target/debug/deps/flash
 test queue::holds ... ok
 test crowd ... ignored, make soak
 test lost ... FAILED
+
+failures:
+
+---- lost stdout ----
+
+thread 'lost' (7) panicked at crates/sim/src/queue.rs:9:5:
+assertion `left == right` failed
+  left: 1
+note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+
 test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.50s
    Doc-tests flashweir_core
 test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.25s
@@ -48,7 +58,7 @@ fn what_passed_failed_and_was_ignored_is_counted_and_named() {
         "| servers (integration) | 4 | 0 | 0 | 1.0 |",
         "| all | 8 | 1 | 1 | 1.8 |",
         "  make soak:\n    crowd",
-        "Failed:\n  sim (unit): lost",
+        "Failed:\n  sim (unit): lost\n      at crates/sim/src/queue.rs:9:5:\n      assertion `left == right` failed\n        left: 1\n",
         "Skipped because this machine lacks something: none",
         "\n8 passed, 1 failed, 0 skipped\n",
     ] {

@@ -77,7 +77,8 @@ fn sockets(bench: &Bench) -> [Option<String>; 2] {
 }
 
 #[test]
-fn ten_thousand_refusals_leave_nothing_behind() {
+#[ignore = "real load: make test-load"]
+fn ten_thousand_refusals_leave_nothing_behind_under_load() {
     const CLIENTS: usize = 4;
     const REFUSALS: usize = 10_000;
     let Some(mut bench) = Bench::require("10,000 refusals by the kernel gate", Hook::Native, Family::V4)
