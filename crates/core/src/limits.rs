@@ -88,9 +88,6 @@ pub const INTERIM_RESPONSE_FIELDS: usize = 100;
 /// Bytes read from an upstream at once. A response whose client reads slowly holds a few times as many in
 /// memory.
 pub const UPSTREAM_READ_BYTES: usize = 16 << 10;
-/// Bytes of a request's head up to which it can be sent to an upstream once more: kept for each request in
-/// flight that may need it.
-pub const REPEATED_HEAD_BYTES: usize = 16 << 10;
 /// Bytes of one HTTP/2 response that are kept for a client that does not take them.
 pub const STREAM_SEND_BYTES: usize = 64 << 10;
 /// Bytes a second that a client must take of a response while it is waited for: a fifth of what the slowest

@@ -378,13 +378,14 @@ fn switch(
     responses: &Responses,
     connection: &Connection,
     mut permit: Box<Permit>,
-    mut response: Response<UpstreamBody<UploadBody>>,
+    response: Response<UpstreamBody<UploadBody>>,
     (wanted, websocket): (Option<&UpstreamConfig>, Option<WebSocketStream>),
     method: &Method,
 ) -> Response<Body> {
-    let Some(upstream) = wanted else { return answer_unasked_switch(responses, permit, method) };
-    let upgrade = hyper::upgrade::on(&mut response);
     let (mut head, body) = response.into_parts();
+    let (Some(upstream), Some(stream)) = (wanted, body.into_stream()) else {
+        return answer_unasked_switch(responses, permit, method);
+    };
     if let Err(error) = prepare_response(&mut head) {
         return answer_unfit(responses, permit, error, method);
     }
@@ -400,7 +401,7 @@ fn switch(
     permit.leave_origin();
     let metrics = responses.metrics.clone();
     let idle_timeout = upstream.body_idle_timeout;
-    let tunnel = PendingTunnel::new(upgrade, idle_timeout, body, move |report| {
+    let tunnel = PendingTunnel::new(stream, idle_timeout, move |report| {
         metrics.connections.tunnels_closed.increment();
         match report.end {
             TunnelEnd::ClientClosed | TunnelEnd::UpstreamClosed | TunnelEnd::Idle => {

@@ -61,12 +61,11 @@ pub(crate) fn slow_upload(metrics: &WorkerMetrics, method: &Method) -> Response<
 
 /// Counts tries and repeats of the requests that were sent.
 pub(crate) fn count_sends(metrics: &WorkerMetrics, upstreams: &Upstreams<UploadBody>) {
-    if let Some(SendCounts { retries, repeats, over_budget, head_too_long }) = upstreams.take_counts() {
+    if let Some(SendCounts { retries, repeats, over_budget }) = upstreams.take_counts() {
         let metrics = &metrics.upstream;
         metrics.retries.add(retries);
         metrics.repeats.add(repeats);
         metrics.repeats_denied.add(RepeatDenied::Budget, over_budget);
-        metrics.repeats_denied.add(RepeatDenied::HeadTooLong, head_too_long);
     }
 }
 

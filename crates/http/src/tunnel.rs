@@ -1,8 +1,6 @@
 //! Upgraded connections (WebSocket): bytes both ways until either side ends or both fall silent.
 
-use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper_util::rt::TokioIo;
-use std::any::Any;
+use crate::upstream::UpstreamStream;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -38,15 +36,13 @@ pub struct TunnelReport {
     pub end: TunnelEnd,
 }
 
-/// An upgrade the upstream has agreed to, waiting for the client's connection to be handed over.
+/// A switch of protocols that the upstream has agreed to, waiting for the client's connection to be handed over.
 ///
 /// Reports exactly once, also when it is dropped unopened.
 pub struct PendingTunnel {
-    upgrade: Option<OnUpgrade>,
+    upstream: UpstreamStream,
     idle_timeout: Duration,
     report: Reporter,
-    /// Values that must live as long as the tunnel: the upstream's lease, the gateway's permit.
-    _held: Box<dyn Any>,
 }
 
 struct Reporter {
@@ -54,26 +50,20 @@ struct Reporter {
     on_end: Option<Box<dyn FnOnce(TunnelReport)>>,
 }
 
-/// The upstream's 101 has been read when a tunnel is made, so its half switches at once or never.
-const SWITCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for delivering the bytes that have been read from one side when the other ends.
 const LAST_BYTES_TIMEOUT: Duration = Duration::from_secs(1);
 const BUFFER_BYTES: usize = 8_192;
 
 impl PendingTunnel {
-    /// Prepares a tunnel from the upstream's 101 response (`hyper::upgrade::on(&mut response)`).
-    ///
-    /// `held` is kept until the tunnel is over: pass the response's body (it owns the upstream connection's
-    /// slot) together with any permit.
+    /// Prepares a tunnel to the stream that the upstream's 101 response has left.
     pub fn new(
-        upgrade: OnUpgrade,
+        upstream: UpstreamStream,
         idle_timeout: Duration,
-        held: impl Any,
         on_end: impl FnOnce(TunnelReport) + 'static,
     ) -> Self {
         let report = TunnelReport { upstream_bytes: 0, client_bytes: 0, end: TunnelEnd::NeverOpened };
         let report = Reporter { report, on_end: Some(Box::new(on_end)) };
-        Self { upgrade: Some(upgrade), idle_timeout, report, _held: Box::new(held) }
+        Self { upstream, idle_timeout, report }
     }
 
     /// Carries bytes until the end. `read_ahead` is what the client sent right behind its request.
@@ -81,11 +71,9 @@ impl PendingTunnel {
     where
         Io: AsyncRead + AsyncWrite + Unpin,
     {
-        let Some(upgrade) = self.upgrade.take() else { return self.report.report };
-        let Ok(Ok(upstream)) = timeout(SWITCH_TIMEOUT, upgrade).await else { return self.report.report };
         self.report.report.end = TunnelEnd::Dropped;
-        let upstream: TokioIo<Upgraded> = TokioIo::new(upstream);
-        carry(client, upstream, read_ahead, self.idle_timeout, &mut self.report.report).await;
+        let UpstreamStream { io, received, .. } = &mut self.upstream;
+        carry(client, (io, received), read_ahead, self.idle_timeout, &mut self.report.report).await;
         self.report.report
     }
 }
@@ -107,7 +95,7 @@ impl Drop for Reporter {
 /// Carries bytes both ways, counting into `report` as it goes: a drop half-way still reports the truth.
 async fn carry<C, U>(
     client: C,
-    upstream: U,
+    (upstream, received): (U, &[u8]),
     read_ahead: &[u8],
     idle_timeout: Duration,
     report: &mut TunnelReport,
@@ -116,7 +104,8 @@ async fn carry<C, U>(
     U: AsyncRead + AsyncWrite + Unpin,
 {
     let (mut client_read, mut client_write) = tokio::io::split(client);
-    let (mut upstream_read, mut upstream_write) = tokio::io::split(upstream);
+    let (upstream_read, mut upstream_write) = tokio::io::split(upstream);
+    let mut upstream_read = received.chain(upstream_read);
     let active_at = Cell::new(Instant::now());
     let (to_upstream, to_client) =
         (Cell::from_mut(&mut report.upstream_bytes), Cell::from_mut(&mut report.client_bytes));

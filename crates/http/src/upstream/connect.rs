@@ -2,7 +2,7 @@
 
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::settings::{UpstreamSettings, UpstreamSettingsError};
-use super::socket::{Socket, SocketProbe};
+use super::socket::Socket;
 use crate::dial::Host;
 use crate::guarded::Protocol;
 use crate::tls::{ALPN_HTTP2, ClientTls};
@@ -44,11 +44,11 @@ const LIFETIMES: u32 = 16;
 /// A connection to an upstream, plain or encrypted. Boxed: a TLS session is forty times the size of a socket.
 pub(crate) type UpstreamIo = Either<Socket, Box<TlsStream<Socket>>>;
 
-/// Asks the socket below.
-pub(super) fn probe_of(io: &UpstreamIo) -> SocketProbe {
+/// The socket below.
+pub(super) fn socket_of(io: &UpstreamIo) -> &Socket {
     match io {
-        Either::Left(socket) => socket.probe(),
-        Either::Right(stream) => stream.get_ref().0.probe(),
+        Either::Left(socket) => socket,
+        Either::Right(stream) => stream.get_ref().0,
     }
 }
 

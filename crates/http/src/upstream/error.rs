@@ -1,5 +1,8 @@
 //! Failures between the gateway and an upstream.
 
+use flashweir_http1::FramingViolation;
+use flashweir_http1::connection::ResponseFault;
+use flashweir_http1::head::ResponseViolation;
 use http::StatusCode;
 use std::error::Error as StdError;
 use std::fmt;
@@ -131,6 +134,18 @@ impl UpstreamError {
         let io = self.cause.as_deref().and_then(|cause| cause.downcast_ref::<io::Error>());
         self.kind == UpstreamErrorKind::Connect
             && io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused)
+    }
+
+    /// Classifies a response that cannot be used.
+    pub(crate) fn from_fault(fault: ResponseFault, upstream: usize) -> Self {
+        use FramingViolation::{HeadTooLarge, TooManyFields};
+        let kind = match fault {
+            ResponseFault::Head(ResponseViolation::Framing(HeadTooLarge | TooManyFields)) => {
+                UpstreamErrorKind::HeadTooLarge
+            }
+            _ => UpstreamErrorKind::Malformed,
+        };
+        Self::with_cause(kind, upstream, fault)
     }
 
     /// Classifies an error of hyper's client.

@@ -9,19 +9,23 @@
 mod absence;
 mod closing;
 mod connect;
+mod connection;
+mod early_answer;
 mod error;
-mod interim_reader;
 mod multiplex;
 mod pool;
 mod probe;
-mod record;
 mod repeat;
 mod repeat_budget;
+mod request_head;
 mod response_body;
+mod response_head;
+mod send_http1;
+mod send_http2;
 mod settings;
 mod shared;
-mod small_reads;
 mod socket;
+mod stream;
 
 pub use error::{ErrorSource, UpstreamError, UpstreamErrorKind};
 pub use flashweir_replication::servers::{
@@ -32,32 +36,25 @@ pub use probe::{ProbeError, probe, probe_outcome};
 pub use response_body::UpstreamBody;
 pub use settings::{UpstreamSettings, UpstreamSettingsError};
 pub use shared::{UpstreamShared, UpstreamStatus};
+pub use stream::UpstreamStream;
 
 use crate::guarded::Protocol;
 use crate::interim::Interims;
 use absence::{FIRST_WAIT, LAST_WAIT};
-use connect::ConnectTarget;
 use flashweir_core::Rng;
 use flashweir_replication::Balancer;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
-use http::uri::{Authority, PathAndQuery, Uri};
-use http::{Request, Response, StatusCode, Version};
+use http::request::Parts;
+use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
-use hyper::client::conn::TrySendError;
-use multiplex::{Http2Pool, Http2Stream};
-use pool::{Choice, Http1Connection, Http1Pool};
-use record::Record;
-use repeat::{HeadTooLong, Kept, Loss, loss_of};
-use response_body::Lease;
+use multiplex::Http2Pool;
+use pool::Http1Pool;
 use shared::InFlight;
 use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::time::{sleep, timeout_at};
-use tokio_util::either::Either;
+use tokio::time::sleep;
 
 /// One worker's connections to the upstreams. `B` is the body type of the requests it sends.
 pub struct Upstreams<B> {
@@ -77,8 +74,6 @@ pub struct SendCounts {
     pub repeats: u64,
     /// Requests that were not, because the upstream's budget of repeats was spent.
     pub over_budget: u64,
-    /// Requests that were not, because their head is longer than what is kept of it.
-    pub head_too_long: u64,
 }
 
 /// Ways in which a request may be sent that differ from the usual one.
@@ -104,8 +99,10 @@ struct Round {
 
 /// A request on its way to an upstream.
 struct Outgoing<'a, B> {
-    /// Stays here until it is sent: each move of a request is a copy of half a kilobyte.
-    unsent: Option<Request<B>>,
+    /// Stays here: each move of a head is a copy of a quarter of a kilobyte.
+    parts: Parts,
+    /// Its body, until it is sent.
+    unsent: Option<B>,
     /// It was sent before, so it goes to a new connection, and is not sent a third time.
     is_repeat: bool,
     /// Takes the interim responses to it, of an HTTP/1.1 upstream.
@@ -121,11 +118,6 @@ struct Choices {
 enum Pool<B> {
     Http1(Rc<Http1Pool<B>>),
     Http2(Http2Pool<B>),
-}
-
-enum Exchange<B> {
-    Http1(Http1Connection<B>, Rc<Http1Pool<B>>),
-    Http2(Http2Stream<B>),
 }
 
 /// Requirements on a request's body: `Unpin` because HTTP/2 sends from where the body lies.
@@ -148,8 +140,6 @@ const REFUSED_ATTEMPTS_MAX: u32 = 16;
 const REFUSED_WITHIN: Duration = Duration::from_millis(100);
 /// Stale connections one request may meet at one upstream; a server that closes each new one is broken.
 const STALE_MAX: u32 = 2;
-/// Silence of an HTTP/2 upstream after which it gets a ping.
-const HTTP2_PING_AFTER: Duration = Duration::from_secs(20);
 
 impl<B: RequestBody> Upstreams<B> {
     /// Connections for one worker; opens none yet.
@@ -229,7 +219,8 @@ impl<B: RequestBody> Upstreams<B> {
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let SendOptions { first, client, interims, waits } = options;
         let mut first = first.filter(|index| *index < self.pools.len());
-        let mut outgoing = Outgoing { unsent: Some(request), is_repeat: false, interims };
+        let (parts, body) = request.into_parts();
+        let mut outgoing = Outgoing { parts, unsent: Some(body), is_repeat: false, interims };
         let mut worst: Option<UpstreamError> = None;
         let mut round = Round::default();
         let mut began: Option<Instant> = None;
@@ -277,203 +268,36 @@ impl<B: RequestBody> Upstreams<B> {
         self.shared.choose(tried, balancer, rng)
     }
 
-    /// One attempt, or two; after a failure the request is still in `outgoing` only if none of it was sent
+    /// One attempt, or two; after a failure the request's body is still in `outgoing` only if nothing was sent
     /// since.
     async fn send_to(
         &self,
         index: usize,
         outgoing: &mut Outgoing<'_, B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
-        let mut in_flight = InFlight::begin(&self.shared, index);
-        let target = self.shared.target(index);
-        let request = outgoing.unsent.as_mut().expect("an attempt begins with a request that was not sent");
-        adapt(request, target);
-        let asks_upgrade = request.headers().contains_key(UPGRADE);
-        let mut kept = if outgoing.is_repeat { None } else { self.keep(request, target.protocol()) };
-        let mut stale = 0;
-        // One for all rounds: a client waits no longer for being unlucky.
-        let mut deadline = None;
-        loop {
-            let choice = match &kept {
-                _ if outgoing.is_repeat => Choice::New,
-                Some(_) => Choice::Any,
-                None => Choice::Asked,
-            };
-            let mut exchange = self.check_out(index, target, choice).await?;
-            exchange.begin(kept.is_some(), outgoing.interims);
-            let since = self.shared.settings().learns_response_times().then(Instant::now);
-            let deadline = *deadline.get_or_insert_with(|| {
-                tokio::time::Instant::now() + self.shared.settings().response_header_timeout
-            });
-            let request = outgoing.unsent.take().expect("a round begins with a request that was not sent");
-            let mut refused = match timeout_at(deadline, exchange.try_send(request)).await {
-                // The upgrade was not requested: the bytes that follow would be read as a response to
-                // nothing.
-                Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS && !asks_upgrade => {
-                    return Err(UpstreamError::new(UpstreamErrorKind::Malformed, Some(index)));
-                }
-                // Of HTTP/1.1 none comes that is longer.
-                Ok(Ok(response)) if response.headers().len() > self.shared.settings().response_fields_max => {
-                    return Err(UpstreamError::new(UpstreamErrorKind::HeadTooLarge, Some(index)));
-                }
-                Ok(Ok(response)) => {
-                    in_flight.answered(response.status(), since);
-                    return Ok(self.respond(response, exchange, in_flight));
-                }
-                Ok(Err(refused)) => refused,
-                Err(_) => {
-                    in_flight.timed_out();
-                    return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index)));
-                }
-            };
-            outgoing.unsent = refused.take_message();
-            let error = refused.into_error();
-            if outgoing.unsent.is_some() {
-                // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too,
-                // so the next round dials.
-                if !exchange.is_stale() || stale == STALE_MAX {
-                    return Err(UpstreamError::from_hyper(error, index));
-                }
-                stale += 1;
-                exchange.close_idle();
-                self.count(|counts| &mut counts.retries);
-                continue;
-            }
-            outgoing.unsent = self.repeat(index, &exchange, &error, kept.take());
-            if outgoing.unsent.is_none() {
-                return Err(UpstreamError::from_hyper(error, index));
-            }
-            outgoing.is_repeat = true;
-        }
-    }
-
-    /// Keeps the parts of a request that it needs to be sent once more. For HTTP/1.1 its head goes into the
-    /// connection's record, which costs less; HTTP/2 gives an upstream words for "not begun", so any method
-    /// may be.
-    fn keep(&self, request: &Request<B>, protocol: Protocol) -> Option<Kept<B>> {
-        match protocol {
-            Protocol::Http1 if !request.method().is_idempotent() => None,
-            Protocol::Http1 => (self.copy)(request.body()).map(Kept::Body),
-            Protocol::Http2 => {
-                let mut copy = Request::new((self.copy)(request.body())?);
-                copy.method_mut().clone_from(request.method());
-                copy.uri_mut().clone_from(request.uri());
-                copy.headers_mut().clone_from(request.headers());
-                *copy.version_mut() = request.version();
-                Some(Kept::Whole(Box::new(copy)))
-            }
-        }
-    }
-
-    /// The request once more, if it may be; its connection is not used again.
-    fn repeat(
-        &self,
-        index: usize,
-        exchange: &Exchange<B>,
-        error: &hyper::Error,
-        kept: Option<Kept<B>>,
-    ) -> Option<Request<B>> {
-        let loss = loss_of(exchange, error)?;
-        self.lost(index, exchange, loss);
-        match kept?.into_request(loss, exchange.record()) {
-            Ok(request) => {
-                let request = request?;
-                let is_granted = self.shared.may_repeat(index);
-                self.count(|counts| if is_granted { &mut counts.repeats } else { &mut counts.over_budget });
-                is_granted.then_some(request)
-            }
-            Err(HeadTooLong) => {
-                self.count(|counts| &mut counts.head_too_long);
-                None
-            }
-        }
-    }
-
-    /// The upstream ended the connection under a request, or refused the request.
-    fn lost(&self, index: usize, exchange: &Exchange<B>, loss: Loss) {
-        match (exchange, &self.pools[index]) {
-            (Exchange::Http1(connection, pool), _) => pool.lost(connection),
-            (Exchange::Http2(stream), Pool::Http2(pool)) if loss != Loss::Refused => pool.lost(stream),
-            (Exchange::Http2(_), _) => {}
-        }
-    }
-
-    async fn check_out(
-        &self,
-        index: usize,
-        target: &ConnectTarget,
-        choice: Choice,
-    ) -> Result<Exchange<B>, UpstreamError> {
+        let in_flight = InFlight::begin(&self.shared, index);
         match &self.pools[index] {
-            Pool::Http1(pool) => Ok(Exchange::Http1(pool.check_out(target, choice).await?, Rc::clone(pool))),
-            Pool::Http2(pool) => Ok(Exchange::Http2(pool.check_out(target, HTTP2_PING_AFTER).await?)),
+            Pool::Http1(pool) => self.send_http1(pool, outgoing, in_flight).await,
+            // Boxed, or each request would carry the room for it.
+            Pool::Http2(pool) => Box::pin(self.send_http2(pool, outgoing, in_flight)).await,
         }
     }
 
-    fn respond(
-        &self,
-        response: Response<Incoming>,
-        exchange: Exchange<B>,
-        in_flight: InFlight,
-    ) -> Response<UpstreamBody<B>> {
-        let is_switching = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-        let lease = match exchange {
-            Exchange::Http1(connection, pool) => Lease::Http1 { connection, pool, in_flight },
-            Exchange::Http2(stream) => {
-                stream.answered();
-                Lease::Http2 { _stream: stream, in_flight }
-            }
-        };
-        let idle_timeout = self.shared.settings().body_idle_timeout;
-        response.map(|incoming| UpstreamBody::new(incoming, lease, is_switching, idle_timeout))
+    /// Returns whether the upstream's budget grants a request that is sent once more, and counts it.
+    fn grants_repeat(&self, index: usize) -> bool {
+        let is_granted = self.shared.may_repeat(index);
+        self.count(|counts| if is_granted { &mut counts.repeats } else { &mut counts.over_budget });
+        is_granted
+    }
+
+    fn header_deadline(&self) -> tokio::time::Instant {
+        tokio::time::Instant::now() + self.shared.settings().response_header_timeout
     }
 }
 
 impl<B> std::fmt::Debug for Upstreams<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Upstreams").field("shared", &self.shared).finish_non_exhaustive()
-    }
-}
-
-impl<B: RequestBody> Exchange<B> {
-    /// Hands the request to hyper at once; what is awaited is the response.
-    fn try_send(
-        &mut self,
-        request: Request<B>,
-    ) -> impl Future<Output = Result<Response<Incoming>, TrySendError<Request<B>>>> + use<B> {
-        match self {
-            Self::Http1(connection, _) => Either::Left(connection.sender.try_send_request(request)),
-            Self::Http2(stream) => Either::Right(stream.sender.try_send_request(request)),
-        }
-    }
-
-    /// The request is about to be sent; `is_kept` if it may be sent once more.
-    fn begin(&self, is_kept: bool, interims: Option<&Interims>) {
-        if let Self::Http1(connection, _) = self {
-            connection.begin(is_kept, interims);
-        }
-    }
-
-    /// A request that was not sent may have met the end of a connection that was good before.
-    fn is_stale(&self) -> bool {
-        match self {
-            Self::Http1(connection, _) => connection.is_reused(),
-            // A connection that is going away is left out of the choice the next time.
-            Self::Http2(stream) => stream.sender.is_closed(),
-        }
-    }
-
-    fn close_idle(&self) {
-        if let Self::Http1(_, pool) = self {
-            pool.close_idle();
-        }
-    }
-
-    fn record(&self) -> Option<&Record> {
-        match self {
-            Self::Http1(connection, _) => Some(connection.record()),
-            Self::Http2(_) => None,
-        }
     }
 }
 
@@ -496,50 +320,5 @@ impl Round {
             || tried < REFUSED_ATTEMPTS_MAX
                 && worst.is_some_and(|worst| worst.kind == UpstreamErrorKind::Connect)
                 && self.failed_at.is_some_and(|at| at.elapsed() < REFUSED_WITHIN)
-    }
-}
-
-/// Gives the request the form the upstream's protocol wants. Doing it twice changes nothing.
-fn adapt<B: RequestBody>(request: &mut Request<B>, target: &ConnectTarget) {
-    let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-    let host = request.headers().get(HOST).filter(|host| !host.is_empty());
-    match target.protocol() {
-        Protocol::Http1 => {
-            if host.is_none() {
-                let authority = request.uri().authority().unwrap_or_else(|| target.authority());
-                // An authority has no byte a field value cannot hold.
-                if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
-                    request.headers_mut().insert(HOST, host);
-                }
-            }
-            if request.uri().authority().is_some() {
-                *request.uri_mut() = Uri::from(path);
-            }
-            // hyper takes a GET or HEAD of unknown length for one without a body, and would drop it without a
-            // word.
-            let body = request.body();
-            let is_unknown = !body.is_end_stream() && body.size_hint().exact().is_none();
-            if is_unknown && !request.headers().contains_key(CONTENT_LENGTH) {
-                request.headers_mut().insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-            }
-            *request.version_mut() = Version::HTTP_11;
-        }
-        Protocol::Http2 => {
-            let authority = host
-                .and_then(|host| Authority::try_from(host.as_bytes()).ok())
-                .or_else(|| request.uri().authority().cloned())
-                .unwrap_or_else(|| target.authority().clone());
-            let mut parts = http::uri::Parts::default();
-            parts.scheme = Some(target.scheme().clone());
-            parts.authority = Some(authority);
-            parts.path_and_query = Some(path);
-            if let Ok(uri) = Uri::from_parts(parts) {
-                *request.uri_mut() = uri;
-            }
-            for name in [HOST, CONNECTION, UPGRADE] {
-                request.headers_mut().remove(name);
-            }
-            *request.version_mut() = Version::HTTP_2;
-        }
     }
 }

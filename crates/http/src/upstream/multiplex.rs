@@ -3,7 +3,6 @@
 use super::RequestBody;
 use super::connect::{ConnectTarget, UpstreamIo};
 use super::error::{UpstreamError, UpstreamErrorKind};
-use super::pool::AbortOnDrop;
 use crate::serve::LocalExecutor;
 use flashweir_core::limits::{STREAMS_PER_UPSTREAM_CONNECTION, UPSTREAM_HEAD_BYTES};
 use hyper::client::conn::http2::{self, SendRequest};
@@ -13,7 +12,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Mutex;
-use tokio::task::spawn_local;
+use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{Instant, timeout};
 
 /// The connections. The bound is on requests at once, which is what a connection bound means for HTTP/1.1.
@@ -40,6 +39,9 @@ struct Http2Connection<B> {
     load: Rc<Load>,
     _task: AbortOnDrop,
 }
+
+/// hyper's half of a connection: ended with ours.
+struct AbortOnDrop(JoinHandle<()>);
 
 /// Load of one connection.
 struct Load {
@@ -212,5 +214,11 @@ impl<B> Drop for Http2Stream<B> {
 impl Drop for Request {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

@@ -8,23 +8,23 @@
 
 use super::RequestBody;
 use super::closing::{Closing, ClosingHabit};
-use super::connect::{ConnectTarget, UpstreamIo, probe_of};
+use super::connect::ConnectTarget;
+use super::connection::Connection;
 use super::error::{UpstreamError, UpstreamErrorKind};
-use super::record::{Record, Recorded};
-use super::small_reads::SmallReads;
-use super::socket::SocketProbe;
-use crate::interim::Interims;
+use super::shared::InFlight;
+use super::stream::UpstreamStream;
+use bytes::BytesMut;
 use flashweir_core::Instant;
-use flashweir_core::limits::UPSTREAM_HEAD_BYTES;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use flashweir_core::limits::UPSTREAM_READ_BYTES;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::task::{JoinHandle, spawn_local};
-use tokio::time::{sleep, timeout};
+use tokio::task::spawn_local;
+use tokio::time::sleep;
 
 /// The pool. `Rc` because leases outlive a reload that replaces it.
 pub(super) struct Http1Pool<B> {
@@ -36,26 +36,25 @@ pub(super) struct Http1Pool<B> {
     closing: RefCell<ClosingHabit>,
     /// Connections being opened, in use or idle. Separate from the pool so that idle entries make no cycle.
     open: Rc<Cell<usize>>,
-    idle: RefCell<VecDeque<Http1Connection<B>>>,
-    is_sweeping: Cell<bool>,
+    idle: RefCell<VecDeque<Box<Http1Connection<B>>>>,
+    /// Receive buffers of connections that fell idle.
+    buffers: RefCell<Vec<BytesMut>>,
+    is_watching: Cell<bool>,
+    /// Wakes the task that watches the idle connections, once it has begun.
+    watcher: RefCell<Option<Waker>>,
     origin: tokio::time::Instant,
 }
 
 /// A connection in use; dropping it closes it.
 pub(super) struct Http1Connection<B> {
-    pub(super) sender: SendRequest<B>,
-    record: Arc<Record>,
-    socket: SocketProbe,
+    pub(super) exchange: Connection<B>,
     opened: Instant,
     /// Time after that for which it takes requests.
     lifetime: Duration,
-    /// Requests that it has answered.
-    answers: u32,
     /// Since when it is idle, or was the last time.
     idle_since: Instant,
     /// For how long, when it was taken out of the pool.
     idle_for: Duration,
-    _task: AbortOnDrop,
     _slot: Slot,
 }
 
@@ -72,13 +71,11 @@ pub(super) enum Choice {
 }
 
 /// One of the pool's connections, counted until dropped.
-struct Slot(Rc<Cell<usize>>);
+#[derive(Debug)]
+pub(super) struct Slot(Rc<Cell<usize>>);
 
-/// hyper's half of a connection: ended with ours, so that a client that goes away frees the upstream at once.
-pub(super) struct AbortOnDrop(pub(super) JoinHandle<()>);
-
-/// Time that a connection whose response has ended may still be busy with its request before it is closed.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Receive buffers that are kept for the next requests of a pool.
+const BUFFERS_MAX: usize = 16;
 
 impl<B: RequestBody> Http1Pool<B> {
     pub(super) fn new(
@@ -95,7 +92,9 @@ impl<B: RequestBody> Http1Pool<B> {
             closing: RefCell::default(),
             open: Rc::new(Cell::new(0)),
             idle: RefCell::new(VecDeque::new()),
-            is_sweeping: Cell::new(false),
+            buffers: RefCell::default(),
+            is_watching: Cell::new(false),
+            watcher: RefCell::default(),
             origin: tokio::time::Instant::now(),
         })
     }
@@ -105,24 +104,23 @@ impl<B: RequestBody> Http1Pool<B> {
         self: &Rc<Self>,
         target: &ConnectTarget,
         choice: Choice,
-    ) -> Result<Http1Connection<B>, UpstreamError> {
+    ) -> Result<Box<Http1Connection<B>>, UpstreamError> {
         while choice != Choice::New
             && let Some(mut connection) = self.pop_idle()
         {
             let now = self.now();
             connection.idle_for = now.saturating_since(connection.idle_since);
-            if connection.sender.is_ready()
-                && connection.idle_for < self.idle_max(now)
+            if connection.idle_for < self.idle_max(now)
                 && now.saturating_since(connection.opened) < connection.lifetime
-                && !connection.socket.is_readable(choice == Choice::Asked)
+                && !connection.exchange.is_readable(choice == Choice::Asked)
             {
+                connection.exchange.lend(self.buffers.borrow_mut().pop().unwrap_or_default());
                 return Ok(connection);
             }
         }
         let slot = self.take_slot().or_else(|| {
             // An idle one may make room, where none of those may be used.
-            let oldest = self.idle.borrow_mut().pop_front();
-            drop(oldest);
+            self.idle.borrow_mut().pop_front();
             self.take_slot()
         });
         let slot = slot.ok_or_else(|| UpstreamError::new(UpstreamErrorKind::Full, Some(self.index)))?;
@@ -134,33 +132,41 @@ impl<B: RequestBody> Http1Pool<B> {
         self: &Rc<Self>,
         target: &ConnectTarget,
         slot: Slot,
-    ) -> Result<Http1Connection<B>, UpstreamError> {
+    ) -> Result<Box<Http1Connection<B>>, UpstreamError> {
         let io = target.connect(self.index).await?;
-        self.handshake(io, slot, target.connection_lifetime()).await
+        let now = self.now();
+        Ok(Box::new(Http1Connection {
+            exchange: Connection::new(self.index, io, self.fields_max),
+            opened: now,
+            lifetime: target.connection_lifetime(),
+            idle_since: now,
+            idle_for: Duration::ZERO,
+            _slot: slot,
+        }))
     }
 
     /// Closes every idle connection: after one of them proved stale, the others probably are.
     pub(super) fn close_idle(&self) {
-        // Taken out first: dropping a connection must not run inside the borrow.
-        let idle = self.idle.take();
-        drop(idle);
+        self.idle.borrow_mut().clear();
     }
 
-    /// Takes back a connection whose response was read to its end.
-    pub(super) fn give_back(self: &Rc<Self>, mut connection: Http1Connection<B>) {
-        connection.answers = connection.answers.saturating_add(1);
-        connection.record.end();
-        if connection.sender.is_ready() {
-            self.push_idle(connection);
-        } else if !connection.sender.is_closed() {
-            // hyper has not come round yet, or is still sending the request's body.
-            let pool = Rc::downgrade(self);
-            spawn_local(async move {
-                let ready = timeout(SETTLE_TIMEOUT, connection.sender.ready()).await;
-                if let (Ok(Ok(())), Some(pool)) = (ready, pool.upgrade()) {
-                    pool.push_idle(connection);
-                }
-            });
+    /// Takes back a connection whose exchange is over.
+    pub(super) fn give_back(self: &Rc<Self>, mut connection: Box<Http1Connection<B>>) {
+        let now = self.now();
+        let answers = connection.answers();
+        if !connection.exchange.is_ready() || self.closing.borrow().is_spent(now, answers) {
+            return;
+        }
+        self.keep_buffer(connection.exchange.release());
+        connection.idle_since = now;
+        if let Some(watcher) = &*self.watcher.borrow()
+            && connection.exchange.poll_idle_end(&mut Context::from_waker(watcher)).is_ready()
+        {
+            return self.observe(&connection, Duration::ZERO, false);
+        }
+        self.idle.borrow_mut().push_back(connection);
+        if !self.is_watching.replace(true) {
+            spawn_local(watch(Rc::downgrade(self)));
         }
     }
 
@@ -170,37 +176,41 @@ impl<B: RequestBody> Http1Pool<B> {
         self.close_idle();
     }
 
-    /// The connection has ended; if it is idle, it is forgotten.
-    fn ended(&self, record: &Arc<Record>) {
-        let ended = {
-            let mut idle = self.idle.borrow_mut();
-            let index = idle.iter().position(|connection| Arc::ptr_eq(&connection.record, record));
-            index.and_then(|index| idle.remove(index))
-        };
-        if let Some(connection) = ended {
-            self.observe(&connection, self.now().saturating_since(connection.idle_since), false);
+    /// Forgets the idle connections that the upstream has ended. The others wake this task when it does.
+    fn forget_ended(&self, cx: &mut Context<'_>) {
+        let now = self.now();
+        self.idle.borrow_mut().retain_mut(|connection| {
+            let is_alive = connection.exchange.poll_idle_end(cx).is_pending();
+            if !is_alive {
+                self.observe(connection, now.saturating_since(connection.idle_since), false);
+            }
+            is_alive
+        });
+    }
+
+    /// Closes the connections that are idle for too long.
+    fn close_overdue(&self) {
+        let now = self.now();
+        let idle_max = self.idle_max(now);
+        self.idle.borrow_mut().retain(|connection| now.saturating_since(connection.idle_since) < idle_max);
+    }
+
+    fn keep_buffer(&self, buffer: BytesMut) {
+        let mut buffers = self.buffers.borrow_mut();
+        // One that grew for a long head is not kept.
+        if buffers.len() < BUFFERS_MAX && buffer.capacity() <= UPSTREAM_READ_BYTES {
+            buffers.push(buffer);
         }
     }
 
     fn observe(&self, connection: &Http1Connection<B>, idle_for: Duration, met_request: bool) {
-        let Http1Connection { opened, answers, idle_since, .. } = *connection;
+        let Http1Connection { opened, idle_since, .. } = *connection;
+        let answers = connection.answers();
         let closing = Closing { opened, answers, idle_since, idle_for, met_request };
         self.closing.borrow_mut().observe(self.now(), closing);
     }
 
-    fn push_idle(self: &Rc<Self>, mut connection: Http1Connection<B>) {
-        let now = self.now();
-        if self.closing.borrow().is_spent(now, connection.answers) {
-            return;
-        }
-        connection.idle_since = now;
-        self.idle.borrow_mut().push_back(connection);
-        if !self.is_sweeping.replace(true) {
-            spawn_local(sweep(Rc::downgrade(self)));
-        }
-    }
-
-    fn pop_idle(&self) -> Option<Http1Connection<B>> {
+    fn pop_idle(&self) -> Option<Box<Http1Connection<B>>> {
         self.idle.borrow_mut().pop_back()
     }
 
@@ -219,60 +229,22 @@ impl<B: RequestBody> Http1Pool<B> {
         self.open.set(self.open.get() + 1);
         Some(Slot(Rc::clone(&self.open)))
     }
-
-    async fn handshake(
-        self: &Rc<Self>,
-        io: UpstreamIo,
-        slot: Slot,
-        lifetime: Duration,
-    ) -> Result<Http1Connection<B>, UpstreamError> {
-        let socket = probe_of(&io);
-        let record = Arc::new(Record::default());
-        let recorded = Recorded::new(SmallReads::new(io), Arc::clone(&record));
-        let (sender, connection) = http1::Builder::new()
-            .max_buf_size(UPSTREAM_HEAD_BYTES)
-            .max_headers(self.fields_max)
-            .handshake(TokioIo::new(recorded))
-            .await
-            .map_err(|error| UpstreamError::with_cause(UpstreamErrorKind::Connect, self.index, error))?;
-        let connection = connection.with_upgrades();
-        let (pool, its_record) = (Rc::downgrade(self), Arc::clone(&record));
-        let task = spawn_local(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "upstream connection ended");
-            }
-            pool.upgrade().into_iter().for_each(|pool| pool.ended(&its_record));
-        });
-        let now = self.now();
-        Ok(Http1Connection {
-            sender,
-            record,
-            socket,
-            opened: now,
-            lifetime,
-            answers: 0,
-            idle_since: now,
-            idle_for: Duration::ZERO,
-            _task: AbortOnDrop(task),
-            _slot: slot,
-        })
-    }
 }
 
-impl<B> Http1Connection<B> {
+impl<B: RequestBody> Http1Connection<B> {
     /// It had a request before: only then can it have gone stale.
     pub(super) fn is_reused(&self) -> bool {
-        self.answers > 0
+        self.exchange.answers() > 0
     }
 
-    /// A request is about to be sent; `is_kept` if it may be sent once more.
-    pub(super) fn begin(&self, is_kept: bool, interims: Option<&Interims>) {
-        self.record.begin(is_kept && self.is_reused(), interims);
+    /// What a switch of protocols leaves.
+    pub(super) fn into_stream(self, in_flight: InFlight) -> UpstreamStream {
+        let (io, received) = self.exchange.into_stream();
+        UpstreamStream { io, received, _counted: (self._slot, in_flight) }
     }
 
-    /// The bytes of the latest request and of its answer.
-    pub(super) fn record(&self) -> &Record {
-        &self.record
+    fn answers(&self) -> u32 {
+        self.exchange.answers().try_into().unwrap_or(u32::MAX)
     }
 }
 
@@ -282,36 +254,26 @@ impl Drop for Slot {
     }
 }
 
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Closes connections idle for too long, oldest first; ends when none is idle or the pool is gone.
-async fn sweep<B: RequestBody>(pool: Weak<Http1Pool<B>>) {
+/// Watches the idle connections: forgets those that the upstream ends, and closes those that are idle for too
+/// long. Ends when none is idle or the pool is gone.
+async fn watch<B: RequestBody>(pool: Weak<Http1Pool<B>>) {
     loop {
         let Some(every) = pool.upgrade().map(|pool| pool.idle_timeout / 2) else { return };
-        sleep(every).await;
-        let Some(pool) = pool.upgrade() else { return };
-        let now = pool.now();
-        loop {
-            // Popped before it is dropped: see `close_idle`.
-            let overdue = {
-                let mut idle = pool.idle.borrow_mut();
-                let oldest = idle.front().map(|connection| now.saturating_since(connection.idle_since));
-                if oldest.is_some_and(|idle_for| idle_for >= pool.idle_max(now)) {
-                    idle.pop_front()
-                } else {
-                    None
-                }
-            };
-            if overdue.is_none() {
-                break;
-            }
+        let mut rest = pin!(sleep(every));
+        let is_gone = poll_fn(|cx| {
+            let Some(pool) = pool.upgrade() else { return Poll::Ready(true) };
+            pool.watcher.replace(Some(cx.waker().clone()));
+            pool.forget_ended(cx);
+            rest.as_mut().poll(cx).map(|()| false)
+        });
+        if is_gone.await {
+            return;
         }
+        let Some(pool) = pool.upgrade() else { return };
+        pool.close_overdue();
         if pool.idle.borrow().is_empty() {
-            pool.is_sweeping.set(false);
+            pool.watcher.take();
+            pool.is_watching.set(false);
             return;
         }
     }

@@ -1,6 +1,7 @@
 //! Asks one upstream whether it is there: an active health check.
 
 use super::connect::UpstreamIo;
+use super::connection::Connection;
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::shared::UpstreamShared;
 use crate::guarded::Protocol;
@@ -10,8 +11,9 @@ use flashweir_replication::servers::ProbeOutcome;
 use http::header::{CONNECTION, HOST, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::Empty;
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
+use std::future::poll_fn;
 use std::time::Duration;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -82,29 +84,23 @@ async fn ask(shared: &UpstreamShared, index: usize, path: &Uri) -> Result<Status
     }
     let request = request.body(Empty::<Bytes>::new()).map_err(malformed)?;
     let io = target.connect(index).await?;
-    exchange(io, request, target.protocol()).await.map_err(|error| UpstreamError::from_hyper(error, index))
-}
-
-async fn exchange(
-    io: UpstreamIo,
-    request: Request<Empty<Bytes>>,
-    protocol: Protocol,
-) -> hyper::Result<StatusCode> {
-    let io = TokioIo::new(io);
-    match protocol {
+    match target.protocol() {
         Protocol::Http1 => {
-            let (mut sender, connection) = http1::handshake(io).await?;
-            let connection = tokio::task::spawn_local(connection);
-            let status = sender.send_request(request).await.map(|response| response.status());
-            connection.abort();
-            status
+            let (parts, body) = request.into_parts();
+            let mut connection = Connection::new(index, io, shared.settings().response_fields_max);
+            connection.begin(&parts, body)?;
+            poll_fn(|cx| connection.poll_response(cx, None)).await.map(|response| response.status())
         }
         Protocol::Http2 => {
-            let (mut sender, connection) = http2::handshake(LocalExecutor, io).await?;
-            let connection = tokio::task::spawn_local(connection);
-            let status = sender.send_request(request).await.map(|response| response.status());
-            connection.abort();
-            status
+            ask_http2(io, request).await.map_err(|error| UpstreamError::from_hyper(error, index))
         }
     }
+}
+
+async fn ask_http2(io: UpstreamIo, request: Request<Empty<Bytes>>) -> hyper::Result<StatusCode> {
+    let (mut sender, connection) = http2::handshake(LocalExecutor, TokioIo::new(io)).await?;
+    let connection = tokio::task::spawn_local(connection);
+    let status = sender.send_request(request).await.map(|response| response.status());
+    connection.abort();
+    status
 }

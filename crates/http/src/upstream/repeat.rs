@@ -1,4 +1,4 @@
-//! Repeats of requests to an upstream, and the parts of them that are kept for that.
+//! Repeats of requests to an upstream.
 //!
 //! | the attempt ended because | sent once more |
 //! |---|---|
@@ -12,23 +12,12 @@
 //! request, and may do the same with the next. **What remains.** A server may have worked on the request
 //! before it ended the connection: that is why only those go out again that may be carried out twice.
 
-use super::Exchange;
-use super::RequestBody;
-use super::record::Record;
+use super::multiplex::Http2Stream;
 use h2::Reason;
-use http::Request;
 use std::error::Error as _;
 use std::io;
 
-/// The parts of a request that are kept so that it may be sent once more.
-pub(super) enum Kept<B> {
-    /// Its body. Its head is in the connection's record.
-    Body(B),
-    /// All of it, as HTTP/2 needs it. Boxed: it is half a kilobyte in each request's future otherwise.
-    Whole(Box<Request<B>>),
-}
-
-/// Failure of an attempt that may be made once more.
+/// Failure of an attempt over HTTP/2 that may be made once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// The connection ended, and it is unknown whether the upstream has begun.
@@ -39,41 +28,12 @@ pub(super) enum Loss {
     Refused,
 }
 
-impl<B: RequestBody> Kept<B> {
-    /// The request; none if it may not be sent once more after this loss. An error, if its head is too long
-    /// for that.
-    pub(super) fn into_request(
-        self,
-        loss: Loss,
-        record: Option<&Record>,
-    ) -> Result<Option<Request<B>>, HeadTooLong> {
-        match (self, record) {
-            (Self::Whole(request), _) => {
-                Ok(Some(*request).filter(|it| loss != Loss::Unknown || it.method().is_idempotent()))
-            }
-            (Self::Body(body), Some(record)) => record.request(body).ok_or(HeadTooLong).map(Some),
-            (Self::Body(_), None) => Ok(None),
-        }
-    }
-}
-
-/// The head is longer than what is recorded of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HeadTooLong;
-
-/// Failure after which the attempt may be made once more, as far as the connection is concerned; none
-/// otherwise.
-pub(super) fn loss_of<B>(exchange: &Exchange<B>, error: &hyper::Error) -> Option<Loss> {
-    match exchange {
-        Exchange::Http1(connection, _) => {
-            let is_lost = !error.is_user() && connection.is_reused() && !connection.record().has_answer();
-            is_lost.then_some(Loss::Unknown)
-        }
-        Exchange::Http2(stream) => match error.source()?.downcast_ref::<h2::Error>() {
-            Some(cause) if cause.is_remote() => refusal(cause),
-            Some(_) => None,
-            None => (error.source()?.is::<io::Error>() && stream.is_reused()).then_some(Loss::Unknown),
-        },
+/// Failure after which the attempt may be made once more, as far as the stream is concerned; none otherwise.
+pub(super) fn loss_of<B>(stream: &Http2Stream<B>, error: &hyper::Error) -> Option<Loss> {
+    match error.source()?.downcast_ref::<h2::Error>() {
+        Some(cause) if cause.is_remote() => refusal(cause),
+        Some(_) => None,
+        None => (error.source()?.is::<io::Error>() && stream.is_reused()).then_some(Loss::Unknown),
     }
 }
 

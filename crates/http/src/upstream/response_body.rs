@@ -1,11 +1,14 @@
 //! A response's body, which owns its upstream connection until it has been read to its end.
 
 use super::RequestBody;
+use super::early_answer::{EarlyAnswer, settle};
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::multiplex::Http2Stream;
 use super::pool::{Http1Connection, Http1Pool};
 use super::shared::InFlight;
+use super::stream::UpstreamStream;
 use bytes::Bytes;
+use flashweir_http1::body::BodyFraming;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
@@ -13,12 +16,15 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::task::spawn_local;
 use tokio::time::{Sleep, sleep};
 
-/// A connection on loan, with everything that is counted for it.
-pub(super) enum Lease<B> {
-    Http1 { connection: Http1Connection<B>, pool: Rc<Http1Pool<B>>, in_flight: InFlight },
-    Http2 { _stream: Http2Stream<B>, in_flight: InFlight },
+/// Source of the body, with everything that is counted for it.
+enum Source<B> {
+    Http1 { connection: Box<Http1Connection<B>>, pool: Rc<Http1Pool<B>>, _in_flight: InFlight },
+    Early { answer: EarlyAnswer, _in_flight: InFlight },
+    Http2 { incoming: Incoming, _stream: Http2Stream<B>, _in_flight: InFlight },
+    Ended,
 }
 
 pin_project! {
@@ -26,56 +32,115 @@ pin_project! {
     ///
     /// Read to its end, its HTTP/1.1 connection goes back to the pool. Dropped before, or failed, the
     /// connection is closed (HTTP/2: the stream is reset), so no server works for a client that has gone. An
-    /// end before the announced length is an error, never an end. For a 101 response it must be held as long
-    /// as the tunnel.
+    /// end before the announced length is an error, never an end. That of a 101 response becomes
+    /// [a stream](Self::into_stream).
     pub struct UpstreamBody<B> {
-        #[pin]
-        incoming: Incoming,
         #[pin]
         silence: Option<Sleep>,
         idle_timeout: Duration,
         index: usize,
-        lease: Option<Lease<B>>,
-    }
-}
-
-impl<B: RequestBody> Lease<B> {
-    /// The exchange is over and the connection intact.
-    fn give_back(self) {
-        if let Self::Http1 { connection, pool, in_flight } = self {
-            drop(in_flight);
-            pool.give_back(connection);
-        }
-    }
-
-    fn index(&self) -> usize {
-        match self {
-            Self::Http1 { in_flight, .. } | Self::Http2 { in_flight, .. } => in_flight.index(),
-        }
+        // Bytes to come of an HTTP/1.1 body that has said how many.
+        left: Option<u64>,
+        // Told with the next poll: hyper's server sends what it has only once this body waits.
+        failed: Option<UpstreamError>,
+        source: Source<B>,
     }
 }
 
 impl<B: RequestBody> UpstreamBody<B> {
-    pub(super) fn new(
-        incoming: Incoming,
-        lease: Lease<B>,
-        is_switching: bool,
+    pub(super) fn of_http1(
+        connection: Box<Http1Connection<B>>,
+        pool: &Rc<Http1Pool<B>>,
+        in_flight: InFlight,
         idle_timeout: Duration,
     ) -> Self {
-        let index = lease.index();
-        let lease = if incoming.is_end_stream() && !is_switching {
-            lease.give_back();
-            None
-        } else {
-            Some(lease)
+        let (index, framing) = (in_flight.index(), connection.exchange.framing());
+        let left = match framing {
+            BodyFraming::Length(length) => Some(length),
+            BodyFraming::None => Some(0),
+            _ => None,
         };
-        Self { incoming, silence: None, idle_timeout, index, lease }
+        let pool = Rc::clone(pool);
+        let source = match (framing, connection.exchange.is_sent()) {
+            (BodyFraming::None, true) => {
+                pool.give_back(connection);
+                Source::Ended
+            }
+            (BodyFraming::None, false) => {
+                spawn_local(settle(connection, pool));
+                Source::Ended
+            }
+            (BodyFraming::Tunnel, _) | (_, true) => Source::Http1 { connection, pool, _in_flight: in_flight },
+            (_, false) => {
+                Source::Early { answer: EarlyAnswer::start(connection, pool), _in_flight: in_flight }
+            }
+        };
+        Self { silence: None, idle_timeout, index, left, failed: None, source }
+    }
+
+    pub(super) fn of_http2(
+        incoming: Incoming,
+        stream: Http2Stream<B>,
+        in_flight: InFlight,
+        idle_timeout: Duration,
+    ) -> Self {
+        let index = in_flight.index();
+        let source = Source::Http2 { incoming, _stream: stream, _in_flight: in_flight };
+        Self { silence: None, idle_timeout, index, left: None, failed: None, source }
     }
 
     /// The upstream that it comes from: a place in the configured addresses.
     #[must_use]
     pub fn upstream(&self) -> usize {
         self.index
+    }
+
+    /// The stream that a 101 response has made of its connection; none for any other.
+    #[must_use]
+    pub fn into_stream(self) -> Option<UpstreamStream> {
+        match self.source {
+            Source::Http1 { connection, _in_flight, .. }
+                if connection.exchange.framing() == BodyFraming::Tunnel =>
+            {
+                Some(connection.into_stream(_in_flight))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<B: RequestBody> Source<B> {
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+        index: usize,
+    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        match self {
+            Self::Http1 { connection, .. } => connection.exchange.poll_frame(cx),
+            Self::Early { answer, .. } => answer.poll_frame(cx),
+            Self::Http2 { incoming, .. } => {
+                Pin::new(incoming).poll_frame(cx).map_err(|error| UpstreamError::from_hyper(error, index))
+            }
+            Self::Ended => Poll::Ready(None),
+        }
+    }
+
+    /// Returns whether no further frame comes.
+    fn has_ended(&mut self) -> bool {
+        match self {
+            Self::Http1 { connection, .. } => connection.exchange.has_ended(),
+            Self::Http2 { incoming, .. } => incoming.is_end_stream(),
+            Self::Early { .. } => false,
+            Self::Ended => true,
+        }
+    }
+
+    /// The body has ended, and the connection may go on.
+    fn end(&mut self) {
+        if let Self::Http1 { connection, pool, _in_flight } = std::mem::replace(self, Self::Ended) {
+            drop(_in_flight);
+            pool.give_back(connection);
+        }
     }
 }
 
@@ -88,20 +153,31 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
         let mut this = self.project();
-        match this.incoming.as_mut().poll_frame(cx) {
+        if let Some(error) = this.failed.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        match this.source.poll_frame(cx, *this.index) {
             Poll::Ready(Some(Ok(frame))) => {
-                this.silence.set(None);
-                if this.incoming.is_end_stream() {
-                    this.lease.take().into_iter().for_each(Lease::give_back);
+                if this.silence.is_some() {
+                    this.silence.set(None);
+                }
+                if let (Some(left), Some(data)) = (&mut *this.left, frame.data_ref()) {
+                    *left = left.saturating_sub(data.len() as u64);
+                }
+                // The task that reads an early answer knows its end, too.
+                if this.source.has_ended() || *this.left == Some(0) {
+                    this.source.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => {
-                *this.lease = None;
-                Poll::Ready(Some(Err(UpstreamError::from_hyper(error, *this.index))))
+                *this.source = Source::Ended;
+                *this.failed = Some(error);
+                cx.waker().wake_by_ref();
+                Poll::Pending
             }
             Poll::Ready(None) => {
-                this.lease.take().into_iter().for_each(Lease::give_back);
+                this.source.end();
                 Poll::Ready(None)
             }
             Poll::Pending => {
@@ -113,7 +189,7 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
                 if !is_silent {
                     return Poll::Pending;
                 }
-                *this.lease = None;
+                *this.source = Source::Ended;
                 let error = UpstreamError::new(UpstreamErrorKind::BodyTimeout, Some(*this.index));
                 Poll::Ready(Some(Err(error)))
             }
@@ -121,11 +197,19 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        match &self.source {
+            Source::Http2 { incoming, .. } => incoming.is_end_stream(),
+            Source::Http1 { .. } | Source::Early { .. } => false,
+            Source::Ended => self.failed.is_none(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match (&self.source, self.left) {
+            (Source::Http2 { incoming, .. }, _) => incoming.size_hint(),
+            (_, Some(left)) => SizeHint::with_exact(left),
+            (_, None) => SizeHint::default(),
+        }
     }
 }
 

@@ -1,43 +1,31 @@
-//! An upstream's socket: hyper (or rustls) reads and writes it, and the pool asks whether it is readable.
+//! An upstream's socket: a connection (or rustls, or hyper) reads and writes it, and the pool asks whether it is readable.
 
 use socket2::SockRef;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connected socket. `Arc`, because hyper wants a connection that may be upgraded to be `Send`.
+/// A connected socket.
 #[derive(Debug)]
-pub(crate) struct Socket(Arc<TcpStream>);
-
-/// Asks a socket whether it is readable, and doesn't keep it open.
-#[derive(Debug)]
-pub(super) struct SocketProbe(Weak<TcpStream>);
+pub(crate) struct Socket(TcpStream);
 
 impl Socket {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self(Arc::new(stream))
+        Self(stream)
     }
 
-    pub(super) fn probe(&self) -> SocketProbe {
-        SocketProbe(Arc::downgrade(&self.0))
-    }
-}
-
-impl SocketProbe {
     /// Returns whether a read would return at once: the upstream has ended the connection, or sent bytes that
     /// no request asked for.
     ///
     /// The reactor's last report costs no system call. `asks_kernel` also notices what came since: one
     /// `recv`.
     pub(super) fn is_readable(&self, asks_kernel: bool) -> bool {
-        let Some(stream) = self.0.upgrade() else { return true };
-        let peek = || SockRef::from(&*stream).peek(&mut [MaybeUninit::uninit()]);
-        let peeked = if asks_kernel { peek() } else { stream.try_io(Interest::READABLE, peek) };
+        let peek = || SockRef::from(&self.0).peek(&mut [MaybeUninit::uninit()]);
+        let peeked = if asks_kernel { peek() } else { self.0.try_io(Interest::READABLE, peek) };
         !matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 }
@@ -102,7 +90,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(SockRef::from(&*self.0).shutdown(Shutdown::Write))
+        Poll::Ready(SockRef::from(&self.0).shutdown(Shutdown::Write))
     }
 }
 
@@ -124,27 +112,23 @@ mod tests {
     #[tokio::test]
     async fn the_kernel_knows_of_bytes_and_of_an_end_before_the_reactor_does() {
         let (socket, mut peer) = pair().await;
-        let probe = socket.probe();
-        assert!(!probe.is_readable(false) && !probe.is_readable(true), "quiet");
+        assert!(!socket.is_readable(false) && !socket.is_readable(true), "quiet");
         peer.write_all(b"stray").unwrap();
-        assert!(!probe.is_readable(false), "the reactor has had no turn");
-        assert!(probe.is_readable(true), "stray bytes");
+        assert!(!socket.is_readable(false), "the reactor has had no turn");
+        assert!(socket.is_readable(true), "stray bytes");
         socket.0.readable().await.unwrap();
-        assert!(probe.is_readable(false), "the reactor has reported them");
+        assert!(socket.is_readable(false), "the reactor has reported them");
 
         let (socket, peer) = pair().await;
         drop(peer);
-        assert!(socket.probe().is_readable(true), "close-wait");
+        assert!(socket.is_readable(true), "close-wait");
     }
 
     #[tokio::test]
     async fn a_socket_that_was_read_empty_is_quiet_again() {
         let (mut socket, mut peer) = pair().await;
-        let probe = socket.probe();
         peer.write_all(b"answer").unwrap();
         assert_eq!(socket.read(&mut [0; 64]).await.unwrap(), 6);
-        assert!(!probe.is_readable(false) && !probe.is_readable(true));
-        drop(socket);
-        assert!(probe.is_readable(false), "one that is closed is not to be used");
+        assert!(!socket.is_readable(false) && !socket.is_readable(true));
     }
 }

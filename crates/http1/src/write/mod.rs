@@ -106,7 +106,8 @@ pub fn write_field(out: &mut impl Sink, name: &[u8], value: &[u8]) {
 }
 
 /// Digits of a number.
-struct Decimal {
+#[derive(Debug)]
+pub struct Decimal {
     digits: [u8; Self::DIGITS_MAX],
     start: usize,
 }
@@ -114,7 +115,9 @@ struct Decimal {
 impl Decimal {
     const DIGITS_MAX: usize = 20;
 
-    fn new(number: u64) -> Self {
+    /// Digits of `number`.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
         let (mut digits, mut start, mut rest) = ([0; Self::DIGITS_MAX], Self::DIGITS_MAX, number);
         loop {
             start -= 1;
@@ -126,7 +129,9 @@ impl Decimal {
         }
     }
 
-    fn as_bytes(&self) -> &[u8] {
+    /// The digits.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
         &self.digits[self.start..]
     }
 }

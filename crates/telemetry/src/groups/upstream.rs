@@ -190,8 +190,6 @@ labels! {
     RepeatDenied, "bound" {
         /// Repeats had reached 20, and a fifth of the upstream's requests, in some ten seconds.
         Budget => "budget",
-        /// Its head is longer than 16 KiB.
-        HeadTooLong => "head_too_long",
     }
     /// Result of a probe of an upstream.
     ProbeResult, "result" {

@@ -112,8 +112,7 @@ async fn ask_twice(
     (status.map_err(|error| error.kind), server.accepted.get(), upstreams.take_counts())
 }
 
-const REPEATED: Option<SendCounts> =
-    Some(SendCounts { retries: 0, repeats: 1, over_budget: 0, head_too_long: 0 });
+const REPEATED: Option<SendCounts> = Some(SendCounts { retries: 0, repeats: 1, over_budget: 0 });
 
 /// RFC 9113 §8.7: requests that have not been processed may be sent again, with any method.
 #[test]

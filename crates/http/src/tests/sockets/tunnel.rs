@@ -65,14 +65,12 @@ async fn forward(
     let hop =
         Hop { peer: IpAddr::V4(Ipv4Addr::LOCALHOST), is_peer_trusted: false, scheme: ClientScheme::Http };
     prepare_request(&mut parts, &hop).unwrap();
-    let mut response =
-        upstreams.send(Request::from_parts(parts, body)).await.map_err(std::io::Error::other)?;
-    let upgrade = hyper::upgrade::on(&mut response);
+    let response = upstreams.send(Request::from_parts(parts, body)).await.map_err(std::io::Error::other)?;
     let (mut parts, body) = response.into_parts();
     prepare_response(&mut parts).map_err(std::io::Error::other)?;
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         let on_end = move |report| reports.set(Some(report));
-        connection.hand_over(PendingTunnel::new(upgrade, idle_timeout, body, on_end)).unwrap();
+        connection.hand_over(PendingTunnel::new(body.into_stream().unwrap(), idle_timeout, on_end)).unwrap();
         let nothing = Empty::new().map_err(|never| match never {}).boxed_unsync();
         return Ok(Response::from_parts(parts, nothing));
     }

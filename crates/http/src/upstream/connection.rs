@@ -1,0 +1,416 @@
+//! One HTTP/1.1 connection to an upstream: a request out and its response in, by the state machine of
+//! `flashweir-http1`, within the task of the request.
+//!
+//! Whoever polls for the response sends the request on the way: head and first bytes of the body in one
+//! write. A response that begins before its request has ended is left to [`early_answer`](super::early_answer).
+
+use super::RequestBody;
+use super::connect::UpstreamIo;
+use super::error::{UpstreamError, UpstreamErrorKind};
+use super::{request_head, response_head};
+use crate::interim::Interims;
+use bytes::{Buf, Bytes, BytesMut};
+use flashweir_core::limits::{
+    INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS, UPSTREAM_HEAD_BYTES, UPSTREAM_READ_BYTES,
+};
+use flashweir_http1::body::{BodyFraming, CHUNK_END, ContentFrame};
+use flashweir_http1::connection::{
+    ClientConnection, ClientEvent, Disposition, Received, ResponseEnd, ResponseFault,
+};
+use flashweir_http1::head::HeadLimits;
+use http::request::Parts;
+use http::{Response, StatusCode};
+use http_body::Frame;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::io::poll_read_buf;
+
+/// A connection; dropping it closes it.
+pub(super) struct Connection<B> {
+    /// Index of its upstream.
+    index: usize,
+    io: UpstreamIo,
+    machine: ClientConnection,
+    /// Bytes of responses that are not used yet.
+    received: BytesMut,
+    /// A step of reading that was taken ahead of its turn.
+    ahead: Option<Result<Received<ClientEvent>, ResponseFault>>,
+    sending: Sending,
+    /// Body of the request under way, until that is sent.
+    body: Option<B>,
+    /// A part of the body was taken.
+    is_body_begun: bool,
+    /// Head, or prefix of a chunk, and how much of it is sent.
+    out: Vec<u8>,
+    out_sent: usize,
+    content: Bytes,
+    /// Bytes behind the content.
+    tail: &'static [u8],
+    /// The socket has taken a byte of the request under way.
+    has_sent: bool,
+    /// A byte has come since the request under way began.
+    has_answer: bool,
+    /// Framing of the response under way.
+    framing: BodyFraming,
+}
+
+/// Progress of the request under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    /// The next part of its body is due.
+    Body,
+    /// Bytes are to be written; behind them comes more of the body.
+    Part,
+    /// Bytes are to be written, the last ones.
+    End,
+    /// Written, but a TLS session may still hold some.
+    Flush,
+    /// All was sent, or no more will be.
+    Done,
+}
+
+impl<B: RequestBody> Connection<B> {
+    /// A new connection to the upstream of this index. Responses have at most `fields_max` fields.
+    pub(super) fn new(index: usize, io: UpstreamIo, fields_max: usize) -> Self {
+        Self {
+            index,
+            io,
+            machine: ClientConnection::new(HeadLimits { bytes_max: UPSTREAM_HEAD_BYTES, fields_max }),
+            received: BytesMut::new(),
+            ahead: None,
+            sending: Sending::Done,
+            body: None,
+            is_body_begun: false,
+            out: Vec::new(),
+            out_sent: 0,
+            content: Bytes::new(),
+            tail: b"",
+            has_sent: false,
+            has_answer: false,
+            framing: BodyFraming::None,
+        }
+    }
+
+    /// Final responses whose heads were read: a connection without any cannot have gone stale.
+    pub(super) fn answers(&self) -> u64 {
+        self.machine.answers()
+    }
+
+    /// A byte has come since the request under way began.
+    pub(super) fn has_answer(&self) -> bool {
+        self.has_answer
+    }
+
+    /// Returns whether the next request may be sent.
+    pub(super) fn is_ready(&self) -> bool {
+        self.machine.disposition() == Disposition::Ready && self.received.is_empty() && self.ahead.is_none()
+    }
+
+    /// Returns whether all of the request was sent, or no more of it will be.
+    pub(super) fn is_sent(&self) -> bool {
+        self.sending == Sending::Done
+    }
+
+    /// Framing of the response under way.
+    pub(super) fn framing(&self) -> BodyFraming {
+        self.framing
+    }
+
+    /// The kernel, or at least the reactor, has seen bytes or an end that no request has asked for.
+    pub(super) fn is_readable(&self, asks_kernel: bool) -> bool {
+        super::connect::socket_of(&self.io).is_readable(asks_kernel)
+    }
+
+    /// Gives up its buffer: for a connection that falls idle.
+    pub(super) fn release(&mut self) -> BytesMut {
+        std::mem::take(&mut self.received)
+    }
+
+    /// Lends it a buffer.
+    pub(super) fn lend(&mut self, buffer: BytesMut) {
+        self.received = buffer;
+    }
+
+    /// Ready once the server has ended an idle connection, or sent what was not asked for. What TLS sends for
+    /// itself is taken.
+    pub(super) fn poll_idle_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut byte = [0];
+        Pin::new(&mut self.io).poll_read(cx, &mut ReadBuf::new(&mut byte)).map(|_| ())
+    }
+
+    /// A request begins; its bytes go out when the response is polled for.
+    ///
+    /// # Errors
+    /// A body that is not what its length says.
+    pub(super) fn begin(&mut self, parts: &Parts, body: B) -> Result<(), UpstreamError> {
+        let start = request_head::start(parts, &body);
+        if !self.machine.begin(start) {
+            return Err(self.reset(io::ErrorKind::NotConnected.into()));
+        }
+        self.out.clear();
+        (self.out_sent, self.tail) = (0, b"");
+        (self.has_sent, self.has_answer, self.is_body_begun) = (false, false, false);
+        request_head::write(parts, start.body, &mut self.out);
+        self.sending = Sending::Body;
+        let is_ended = body.is_end_stream();
+        self.body = Some(body);
+        if is_ended { self.end_request() } else { Ok(()) }
+    }
+
+    /// The body of a request of which nothing was sent.
+    pub(super) fn take_unsent(&mut self) -> Option<B> {
+        if self.has_sent || self.is_body_begun { None } else { self.body.take() }
+    }
+
+    /// Sends the request and reads the head of its response; interim ones go to `interims`.
+    pub(super) fn poll_response(
+        &mut self,
+        cx: &mut Context<'_>,
+        interims: Option<&Interims>,
+    ) -> Poll<Result<Response<()>, UpstreamError>> {
+        let _ = self.poll_send(cx)?;
+        loop {
+            let received = self.machine.receive(&self.received).map_err(|fault| self.malformed(fault))?;
+            match received.event {
+                Some(ClientEvent::Interim { bytes, status }) => {
+                    self.pass_interim(bytes, status, interims);
+                    self.received.advance(bytes);
+                }
+                Some(ClientEvent::Head { bytes, body }) => {
+                    let bytes = self.received.split_to(bytes).freeze();
+                    let head = self.machine.head(&bytes).and_then(|head| response_head::of(&head, &bytes));
+                    self.framing = body;
+                    return Poll::Ready(
+                        head.ok_or_else(|| {
+                            UpstreamError::new(UpstreamErrorKind::Malformed, Some(self.index))
+                        }),
+                    );
+                }
+                _ => {
+                    self.received.advance(received.taken);
+                    if ready!(self.poll_read(cx))? == 0 {
+                        self.machine.end_input();
+                        return Poll::Ready(Err(self.reset(io::ErrorKind::UnexpectedEof.into())));
+                    }
+                    self.has_answer = true;
+                }
+            }
+        }
+    }
+
+    /// The next part of the response's body; none once it has ended.
+    pub(super) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        loop {
+            let step = self.ahead.take().unwrap_or_else(|| self.machine.receive(&self.received));
+            let step = step.map_err(|fault| self.malformed(fault))?;
+            match step.event {
+                Some(ClientEvent::Content(range)) => {
+                    let mut content = self.received.split_to(step.taken).freeze();
+                    content.truncate(range.end);
+                    content.advance(range.start);
+                    // The end often came along, and is known at once then.
+                    self.ahead = Some(self.machine.receive(&self.received));
+                    return Poll::Ready(Some(Ok(Frame::data(content))));
+                }
+                Some(ClientEvent::Trailers(range)) => {
+                    let bytes = self.received.split_to(step.taken).freeze().slice(range);
+                    let trailers = response_head::map_of(self.machine.trailers(&bytes), &bytes);
+                    return Poll::Ready(Some(
+                        trailers.map(Frame::trailers).ok_or_else(|| {
+                            UpstreamError::new(UpstreamErrorKind::Malformed, Some(self.index))
+                        }),
+                    ));
+                }
+                Some(ClientEvent::End) => {
+                    self.received.advance(step.taken);
+                    self.framing = BodyFraming::None;
+                    return Poll::Ready(None);
+                }
+                _ => {
+                    self.received.advance(step.taken);
+                    match ready!(self.poll_read(cx)) {
+                        Ok(0) if self.machine.end_input() == ResponseEnd::Whole => {
+                            self.framing = BodyFraming::None;
+                            return Poll::Ready(None);
+                        }
+                        Ok(0) => {
+                            return Poll::Ready(Some(Err(self.reset(io::ErrorKind::UnexpectedEof.into()))));
+                        }
+                        Ok(_) => {}
+                        Err(error) => return Poll::Ready(Some(Err(error))),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns whether the response's body has ended, without waiting.
+    pub(super) fn has_ended(&mut self) -> bool {
+        let is_end = |step: &Result<Received<ClientEvent>, _>| {
+            step.as_ref().is_ok_and(|step| step.event == Some(ClientEvent::End))
+        };
+        if let Some(Ok(step)) = self.ahead.take_if(|step| is_end(step)) {
+            self.received.advance(step.taken);
+            self.framing = BodyFraming::None;
+        }
+        self.framing == BodyFraming::None
+    }
+
+    /// Sends what can be sent of the request; ready when all of it is, or no more will be. The response may
+    /// come all the same where the socket takes no more.
+    ///
+    /// # Errors
+    /// The body failed, or the first write did.
+    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
+        loop {
+            match self.sending {
+                Sending::Body => match self.poll_body(cx) {
+                    Poll::Ready(taken) => taken?,
+                    // The head does not wait for the body.
+                    Poll::Pending if self.out.is_empty() => {
+                        let _ = Pin::new(&mut self.io).poll_flush(cx);
+                        return Poll::Pending;
+                    }
+                    Poll::Pending => self.sending = Sending::Part,
+                },
+                Sending::Part | Sending::End => match ready!(self.poll_write(cx)) {
+                    Ok(()) if self.sending == Sending::End => self.sending = Sending::Flush,
+                    Ok(()) => self.sending = Sending::Body,
+                    Err(error) if self.has_sent => {
+                        tracing::debug!(%error, "a request could not be sent to its end");
+                        self.stop_sending();
+                    }
+                    Err(error) => return Poll::Ready(Err(self.reset(error))),
+                },
+                Sending::Flush => match ready!(Pin::new(&mut self.io).poll_flush(cx)) {
+                    Ok(()) | Err(_) => self.stop_sending(),
+                },
+                Sending::Done => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    /// What a switch of protocols leaves: the stream, and what was read of it.
+    pub(super) fn into_stream(self) -> (UpstreamIo, Bytes) {
+        (self.io, self.received.freeze())
+    }
+
+    /// All of the request is sent, or no more of it will be; then the connection serves no other.
+    fn stop_sending(&mut self) {
+        (self.sending, self.body, self.content) = (Sending::Done, None, Bytes::new());
+    }
+
+    /// Takes the next part of the body.
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
+        let frame = self.body.as_mut().map(|body| Pin::new(body).poll_frame(cx));
+        let Some(frame) = ready!(frame.unwrap_or(Poll::Ready(None))) else {
+            return Poll::Ready(self.end_request());
+        };
+        self.is_body_begun = true;
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => return Poll::Ready(Err(self.body_failed(error))),
+        };
+        self.sending = Sending::Part;
+        match frame.into_data() {
+            Ok(mut data) => {
+                let length = data.remaining();
+                match self.machine.frame(length as u64) {
+                    Ok(ContentFrame::Plain) => self.content = data.copy_to_bytes(length),
+                    Ok(ContentFrame::Chunk(prefix)) => {
+                        self.out.extend_from_slice(prefix.as_bytes());
+                        (self.content, self.tail) = (data.copy_to_bytes(length), CHUNK_END);
+                    }
+                    Ok(ContentFrame::Discard) => {}
+                    Err(error) => return Poll::Ready(Err(self.body_failed(error))),
+                }
+                if self.body.as_ref().is_some_and(B::is_end_stream) {
+                    return Poll::Ready(self.end_request());
+                }
+            }
+            Err(frame) => {
+                let Ok(trailers) = frame.into_trailers() else { return Poll::Ready(Ok(())) };
+                if !self.machine.end_with_trailers() {
+                    return Poll::Ready(self.end_request());
+                }
+                request_head::write_trailers(&trailers, &mut self.out);
+                self.sending = Sending::End;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn end_request(&mut self) -> Result<(), UpstreamError> {
+        let end = self.machine.end().map_err(|error| self.body_failed(error))?;
+        self.sending = Sending::End;
+        if self.content.is_empty() {
+            self.out.extend_from_slice(end);
+        } else if !end.is_empty() {
+            // The end of the chunk, the last chunk and no trailers.
+            self.tail = b"\r\n0\r\n\r\n";
+        }
+        Ok(())
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let parts = [&self.out[self.out_sent..], &self.content[..], self.tail];
+            let left: usize = parts.iter().map(|part| part.len()).sum();
+            if left == 0 {
+                self.out.clear();
+                self.out_sent = 0;
+                return Poll::Ready(Ok(()));
+            }
+            let io = Pin::new(&mut self.io);
+            let mut sent = if parts[0].len() == left {
+                ready!(io.poll_write(cx, parts[0]))?
+            } else {
+                ready!(io.poll_write_vectored(cx, &parts.map(IoSlice::new)))?
+            };
+            if sent == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.has_sent = true;
+            let of_out = sent.min(parts[0].len());
+            self.out_sent += of_out;
+            sent -= of_out;
+            let of_content = sent.min(self.content.len());
+            self.content.advance(of_content);
+            self.tail = &self.tail[sent - of_content..];
+        }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, UpstreamError>> {
+        self.received.reserve(UPSTREAM_READ_BYTES);
+        poll_read_buf(Pin::new(&mut self.io), cx, &mut self.received).map_err(|error| self.reset(error))
+    }
+
+    fn pass_interim(&self, bytes: usize, status: u16, interims: Option<&Interims>) {
+        let (Some(interims), Ok(status)) = (interims, StatusCode::from_u16(status)) else { return };
+        let bytes = Bytes::copy_from_slice(&self.received[..bytes]);
+        let fields = self.machine.head(&bytes).map(|head| head.fields());
+        let fields = fields.filter(|fields| {
+            bytes.len() <= INTERIM_RESPONSE_BYTES && fields.len() <= INTERIM_RESPONSE_FIELDS
+        });
+        if let Some(fields) = fields.and_then(|fields| response_head::map_of(fields, &bytes)) {
+            interims.push(status, &fields);
+        }
+    }
+
+    fn reset(&self, error: io::Error) -> UpstreamError {
+        UpstreamError::with_cause(UpstreamErrorKind::Reset, self.index, error)
+    }
+
+    fn malformed(&self, fault: ResponseFault) -> UpstreamError {
+        UpstreamError::from_fault(fault, self.index)
+    }
+
+    fn body_failed(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> UpstreamError {
+        UpstreamError::with_cause(UpstreamErrorKind::RequestBody, self.index, error)
+    }
+}

@@ -1,0 +1,131 @@
+//! Writes the head of a request to an HTTP/1.1 upstream.
+
+use super::RequestBody;
+use super::connect::ConnectTarget;
+use flashweir_http1::body::{BodyFraming, LAST_CHUNK, NO_TRAILERS};
+use flashweir_http1::connection::RequestStart;
+use flashweir_http1::head::Method;
+use flashweir_http1::write::{Decimal, write_field};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
+use http::request::Parts;
+use http::uri::{PathAndQuery, Uri};
+use http::{HeaderMap, Version};
+
+/// Gives the head the form that HTTP/1.1 wants: `Host`, a target without an authority, and a framing for a
+/// body that is there. Doing it twice changes nothing.
+pub(super) fn adapt<B: RequestBody>(parts: &mut Parts, body: &B, target: &ConnectTarget) {
+    if parts.headers.get(HOST).is_none_or(HeaderValue::is_empty) {
+        let authority = parts.uri.authority().unwrap_or_else(|| target.authority());
+        // An authority has no byte a field value cannot hold.
+        if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
+            parts.headers.insert(HOST, host);
+        }
+    }
+    if parts.uri.authority().is_some() {
+        let path = parts.uri.path_and_query().cloned();
+        parts.uri = Uri::from(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
+    }
+    let is_unknown = !body.is_end_stream() && body.size_hint().exact().is_none();
+    if is_unknown && !parts.headers.contains_key(CONTENT_LENGTH) {
+        parts.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
+    parts.version = Version::HTTP_11;
+}
+
+/// Facts of the request that the connection depends on. A body that is there but does not know its length is
+/// sent in chunks.
+pub(super) fn start<B: RequestBody>(parts: &Parts, body: &B) -> RequestStart {
+    let fields = &parts.headers;
+    RequestStart {
+        method: Method::of(parts.method.as_str().as_bytes()),
+        body: framing(fields, body),
+        wants_upgrade: fields.contains_key(UPGRADE),
+        is_last: fields.get(CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close")),
+    }
+}
+
+fn framing<B: RequestBody>(fields: &HeaderMap, body: &B) -> BodyFraming {
+    if body.is_end_stream() {
+        return BodyFraming::None;
+    }
+    if fields.contains_key(TRANSFER_ENCODING) {
+        return BodyFraming::Chunked;
+    }
+    let announced = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    match announced.or_else(|| body.size_hint().exact()) {
+        Some(length) => BodyFraming::Length(length),
+        None => BodyFraming::Chunked,
+    }
+}
+
+/// Writes the head; its target is in origin-form, or `*`.
+pub(super) fn write(parts: &Parts, framing: BodyFraming, out: &mut Vec<u8>) {
+    let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+    for part in [parts.method.as_str(), " ", target, " HTTP/1.1\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    let is_chunked = framing == BodyFraming::Chunked;
+    for (name, value) in &parts.headers {
+        if *name != TRANSFER_ENCODING && !(is_chunked && *name == CONTENT_LENGTH) {
+            write_field(out, name.as_str().as_bytes(), value.as_bytes());
+        }
+    }
+    match framing {
+        BodyFraming::Chunked => write_field(out, b"transfer-encoding", b"chunked"),
+        BodyFraming::Length(length) if !parts.headers.contains_key(CONTENT_LENGTH) => {
+            write_field(out, b"content-length", Decimal::new(length).as_bytes());
+        }
+        _ => {}
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Writes the last chunk and trailers.
+pub(super) fn write_trailers(trailers: &HeaderMap, out: &mut Vec<u8>) {
+    out.extend_from_slice(LAST_CHUNK);
+    for (name, value) in trailers {
+        write_field(out, name.as_str().as_bytes(), value.as_bytes());
+    }
+    out.extend_from_slice(NO_TRAILERS);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::{Either, Empty, Full};
+
+    type Body = Either<Empty<Bytes>, Full<Bytes>>;
+
+    fn written(request: Request<Body>) -> (BodyFraming, String) {
+        let (parts, body) = request.into_parts();
+        let (start, mut out) = (start(&parts, &body), Vec::new());
+        write(&parts, start.body, &mut out);
+        (start.body, String::from_utf8(out).expect("text"))
+    }
+
+    #[test]
+    fn the_head_frames_the_body_that_is_there() {
+        let none = || Either::Left(Empty::new());
+        let some = |text: &'static str| Either::Right(Full::from(text));
+        let get =
+            Request::get("/a?b").header("host", "h").header("transfer-encoding", "chunked").body(none());
+        assert_eq!(
+            written(get.expect("a request")),
+            (BodyFraming::None, "GET /a?b HTTP/1.1\r\nhost: h\r\n\r\n".into())
+        );
+        let post = Request::post("/").header("content-length", "0").body(none()).expect("a request");
+        assert_eq!(written(post), (BodyFraming::None, "POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n".into()));
+        let post = Request::post("/").body(some("hello")).expect("a request");
+        assert_eq!(
+            written(post),
+            (BodyFraming::Length(5), "POST / HTTP/1.1\r\ncontent-length: 5\r\n\r\n".into())
+        );
+        let chunked = Request::put("*").header("transfer-encoding", "chunked").header("content-length", "9");
+        assert_eq!(
+            written(chunked.body(some("hello")).expect("a request")),
+            (BodyFraming::Chunked, "PUT * HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n".into())
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! One request to one HTTP/1.1 upstream.
+
+use super::error::{UpstreamError, UpstreamErrorKind};
+use super::pool::{Choice, Http1Connection, Http1Pool};
+use super::request_head;
+use super::response_body::UpstreamBody;
+use super::shared::InFlight;
+use super::{Outgoing, RequestBody, STALE_MAX, Upstreams};
+use http::Response;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::time::Instant;
+use tokio::time::timeout_at;
+
+impl<B: RequestBody> Upstreams<B> {
+    pub(super) async fn send_http1(
+        &self,
+        pool: &Rc<Http1Pool<B>>,
+        outgoing: &mut Outgoing<'_, B>,
+        mut in_flight: InFlight,
+    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        let (index, settings) = (in_flight.index(), self.shared.settings());
+        let target = self.shared.target(index);
+        let body = outgoing.unsent.as_ref().expect("an attempt begins with a request that was not sent");
+        request_head::adapt(&mut outgoing.parts, body, target);
+        let may_repeat = !outgoing.is_repeat && outgoing.parts.method.is_idempotent();
+        let mut kept = if may_repeat { (self.copy)(body) } else { None };
+        let mut stale = 0;
+        // One for all rounds: a client waits no longer for being unlucky.
+        let mut deadline = None;
+        loop {
+            let choice = match &kept {
+                _ if outgoing.is_repeat => Choice::New,
+                Some(_) => Choice::Any,
+                None => Choice::Asked,
+            };
+            let mut connection = pool.check_out(target, choice).await?;
+            let is_reused = connection.is_reused();
+            let since = settings.learns_response_times().then(Instant::now);
+            let deadline = *deadline.get_or_insert_with(|| self.header_deadline());
+            let body = outgoing.unsent.take().expect("a round begins with a request that was not sent");
+            connection.exchange.begin(&outgoing.parts, body)?;
+            let answer = poll_fn(|cx| connection.exchange.poll_response(cx, outgoing.interims));
+            let error = match timeout_at(deadline, answer).await {
+                Ok(Ok(response)) => {
+                    in_flight.answered(response.status(), since);
+                    let idle_timeout = settings.body_idle_timeout;
+                    return Ok(
+                        response.map(|()| UpstreamBody::of_http1(connection, pool, in_flight, idle_timeout))
+                    );
+                }
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    in_flight.timed_out();
+                    return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index)));
+                }
+            };
+            outgoing.unsent = connection.exchange.take_unsent();
+            if outgoing.unsent.is_some() {
+                // A pooled connection the upstream had closed meanwhile. Its contemporaries are suspect too,
+                // so the next round dials.
+                if !is_reused || stale == STALE_MAX {
+                    return Err(error);
+                }
+                stale += 1;
+                pool.close_idle();
+                self.count(|counts| &mut counts.retries);
+                continue;
+            }
+            if !is_lost(&connection, &error, is_reused) {
+                return Err(error);
+            }
+            pool.lost(&connection);
+            outgoing.unsent = kept.take().filter(|_| self.grants_repeat(index));
+            if outgoing.unsent.is_none() {
+                return Err(error);
+            }
+            outgoing.is_repeat = true;
+        }
+    }
+}
+
+/// Returns whether a used connection ended under the request, and no byte of an answer had come.
+fn is_lost<B: RequestBody>(connection: &Http1Connection<B>, error: &UpstreamError, is_reused: bool) -> bool {
+    error.kind == UpstreamErrorKind::Reset && is_reused && !connection.exchange.has_answer()
+}
