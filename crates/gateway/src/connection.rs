@@ -91,7 +91,7 @@ where
     }
     count_end(worker, &served);
     if client.left_body_unread.get() || served.violation == Some(FramingViolation::FrameFlood) {
-        // The wire outlives hyper's half of it, so the socket is still open.
+        // The wire outlives the server's half of it, so the socket is still open.
         let _ = tokio::time::timeout(LINGER, client.wire.discard(LINGER_BYTES)).await;
     }
 }
@@ -142,7 +142,6 @@ fn count_end(worker: &WorkerContext, served: &Served) {
         ConnectionEnd::Closed | ConnectionEnd::Idle | ConnectionEnd::Tunnel(_) => {}
         ConnectionEnd::HeadTimeout => count_bad_request(worker, BadRequest::HeadTimeout),
         ConnectionEnd::Failed(error) => match failure_of(error.as_ref()) {
-            Failure::BadHead => count_bad_request(worker, BadRequest::Malformed),
             Failure::Connection(failure) => worker.metrics.connections.failed.increment(failure),
             // Counted with the upstream.
             Failure::Upstream => {}
@@ -156,20 +155,11 @@ fn count_bad_request(worker: &WorkerContext, kind: BadRequest) {
 }
 
 enum Failure {
-    BadHead,
     Upstream,
     Connection(ConnectionFailure),
 }
 
 fn failure_of(error: &(dyn StdError + 'static)) -> Failure {
-    if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
-        if hyper.is_parse() || hyper.is_parse_too_large() {
-            return Failure::BadHead;
-        }
-        if hyper.is_incomplete_message() || hyper.is_canceled() {
-            return Failure::Connection(ConnectionFailure::Io);
-        }
-    }
     let mut cause = Some(error);
     while let Some(error) = cause {
         if error.is::<UpstreamError>() {

@@ -27,9 +27,7 @@ use flashweir_http::serve::{Connection, IncomingBody, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, SendOptions, UpstreamBody, UpstreamError, UpstreamErrorKind};
 use flashweir_runtime::Clock;
-use flashweir_telemetry::{
-    BadRequest, Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure, WorkerMetrics,
-};
+use flashweir_telemetry::{Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure, WorkerMetrics};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
 use http_body::Body as _;
@@ -411,11 +409,7 @@ fn switch(
             TunnelEnd::NeverOpened | TunnelEnd::Dropped => drop(permit),
         }
     });
-    if connection.hand_over(tunnel).is_err() {
-        responses.metrics.requests.bad.increment(BadRequest::Framing);
-        let text = "What follows the request cannot be read in one way only.\n";
-        return plain(StatusCode::BAD_REQUEST, "framing", text, method).map(Body::own);
-    }
+    connection.hand_over(tunnel);
     head.version = Version::HTTP_11;
     Response::from_parts(head, Body::own(Bytes::new()))
 }

@@ -3,7 +3,7 @@
 use flashweir_config::{Config, Protocol as ConfiguredProtocol, Upstream, Weights};
 use flashweir_core::Duration;
 use flashweir_http::guarded::Protocol;
-use flashweir_http::head_guard::HeadLimits;
+use flashweir_http::serve::HeadLimits;
 use flashweir_http::serve::ServeSettings;
 use flashweir_http::upstream::{EjectionSettings, LearningSettings, PoolSettings, UpstreamSettings};
 

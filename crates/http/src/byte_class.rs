@@ -7,13 +7,6 @@ pub(crate) struct ByteClass([bool; 256]);
 /// `tchar` of RFC 9110 §5.6.2: what methods and names of fields are made of.
 pub(crate) static TOKEN: ByteClass = ByteClass::alphanumeric_and(b"!#$%&'*+-.^_`|~");
 
-/// Bytes of a path: those that RFC 3986 §3.3 allows and those that clients send unencoded all the same, which
-/// are printable ASCII without `#`, `<`, `>` and the backtick, and all beyond ASCII. Browsers encode these
-/// four in a path.
-pub(crate) static PATH: ByteClass = ByteClass::visible_without(b"#<>`?");
-/// Bytes of a query: with the backtick and without the quotation mark, as browsers encode there.
-pub(crate) static QUERY: ByteClass = ByteClass::visible_without(b"#<>\"");
-
 /// Bytes of a field name that no server could take for another name.
 pub(crate) static ORDINARY_NAME: ByteClass = ByteClass::alphanumeric_and(b"-");
 
@@ -28,21 +21,6 @@ impl ByteClass {
         let mut index = 0;
         while index < others.len() {
             class[others[index] as usize] = true;
-            index += 1;
-        }
-        Self(class)
-    }
-
-    const fn visible_without(others: &[u8]) -> Self {
-        let mut class = [false; 256];
-        let mut byte = 0x21;
-        while byte < 256 {
-            class[byte] = byte != 0x7f;
-            byte += 1;
-        }
-        let mut index = 0;
-        while index < others.len() {
-            class[others[index] as usize] = false;
             index += 1;
         }
         Self(class)

@@ -1,16 +1,14 @@
-//! The head guard as a stream: above TLS, below hyper.
+//! A client's stream, above TLS: which protocol it speaks, and over HTTP/2 the frames that it sends.
 //!
-//! A message that the guard refuses never reaches hyper as it was sent. A refused head is replaced by bytes
-//! no parser accepts (`NUL CRLF CRLF`), so hyper itself answers in order, after the responses still owed, and
-//! closes; a head over its limits is cut where hyper's equal limits end it. hyper's answer is empty:
-//! `refused_head` takes its place. A refused body fails the read.
+//! Over HTTP/1.1 the stream goes on to the code that serves it, which reads its heads by `flashweir-http1`'s
+//! strict rules. Over HTTP/2 it stays below the library: heads are timed, and frames that carry no work are
+//! counted.
 
-use crate::head_guard::{FramingRefusal, HeadGuard, HeadLimits, MessagePart, ReadPhase};
 use crate::held_end::{EndHolder, EndState};
 use crate::http2_frames::{FrameWatch, PREFACE};
-use crate::interim::{Interims, write};
-use crate::refused_head::{answer, find_empty_answer};
+use crate::interim::Interims;
 use crate::violation::FramingViolation;
+use flashweir_http1::connection::ReadPhase;
 use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
@@ -29,7 +27,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// State of one connection's guard; shared with the code that serves the connection.
+/// Observations of one connection; shared with the code that serves it.
 #[derive(Clone, Debug)]
 pub struct GuardHandle(Rc<GuardState>);
 
@@ -38,7 +36,6 @@ struct GuardState {
     phase: Cell<ReadPhase>,
     head_since: Cell<Instant>,
     violation: Cell<Option<FramingViolation>>,
-    is_transparent: Cell<bool>,
     is_http2: Cell<bool>,
     is_write_blocked: Cell<bool>,
     interims: Interims,
@@ -47,38 +44,36 @@ struct GuardState {
     reads: Cell<u64>,
 }
 
-/// A client's stream whose reads are framed strictly. Writes pass untouched.
+/// A client's stream.
 #[derive(Debug)]
 pub struct Guarded<Io> {
     io: Io,
-    guard: HeadGuard,
     /// HTTP/2's framing, once that is spoken, and since when.
     frames: Option<(FrameWatch, Instant)>,
     handle: GuardHandle,
     /// Bytes [`Guarded::sniff`] read, not yet handed up.
     sniffed: Vec<u8>,
-    refused: Option<Refused>,
-    /// All that hyper wrote was flushed, and nothing came after it.
-    is_flushed: bool,
-    /// Rest of the interim responses, or of the answer to a refused head, that is being written.
-    own_left: Vec<u8>,
     /// Holder of connections whose clients have ended their half.
     ends: Option<EndHolder>,
 }
 
-/// Bytes still to be given to the parser above after a refusal.
-#[derive(Clone, Copy, Debug)]
-struct Refused {
-    part: MessagePart,
-    violation: FramingViolation,
-    last_words: &'static [u8],
-    is_answered: bool,
-}
-
-/// First read of a connection: most heads fit, and it is freed as soon as hyper has taken it.
+/// First read of a connection: most heads fit.
 const SNIFF_BYTES: usize = 2_048;
 
 impl GuardHandle {
+    fn new() -> Self {
+        Self(Rc::new(GuardState {
+            phase: Cell::new(ReadPhase::Idle),
+            head_since: Cell::new(Instant::now()),
+            violation: Cell::new(None),
+            is_http2: Cell::new(false),
+            is_write_blocked: Cell::new(false),
+            interims: Interims::default(),
+            end: EndState::default(),
+            reads: Cell::new(0),
+        }))
+    }
+
     /// Phase of the client between two requests' bytes; always [`ReadPhase::Idle`] in a tunnel, and never
     /// [`ReadPhase::ReadingBody`] in HTTP/2, where bodies and heads share the connection.
     #[must_use]
@@ -137,55 +132,30 @@ impl GuardHandle {
         &self.0.end
     }
 
-    fn enter(&self, phase: ReadPhase, is_new_head: bool) {
-        if phase == ReadPhase::ReadingHead && is_new_head {
+    /// The connection is in this phase; the time is taken where a head begins that has not come whole.
+    pub(crate) fn enter(&self, phase: ReadPhase, is_new_head: bool) {
+        if phase == ReadPhase::ReadingHead && (is_new_head || self.phase() != phase) {
             self.0.head_since.set(Instant::now());
         }
         self.0.phase.set(phase);
     }
 
-    /// Stops judging: what follows is not HTTP/1.1 (an upgraded connection). Call before the 101 is sent.
-    ///
-    /// # Errors
-    /// The violation already found; then bytes were lost and the connection cannot become a tunnel.
-    pub fn pass_through(&self) -> Result<(), FramingViolation> {
-        match self.violation() {
-            Some(violation) => Err(violation),
-            None => {
-                self.0.is_transparent.set(true);
-                self.0.phase.set(ReadPhase::Idle);
-                Ok(())
-            }
-        }
+    /// A message was refused; the connection reads no further one.
+    pub(crate) fn refuse(&self, violation: FramingViolation) {
+        self.0.violation.set(Some(violation));
+        self.0.phase.set(ReadPhase::Idle);
+    }
+
+    pub(crate) fn set_write_blocked(&self, is_blocked: bool) {
+        self.0.is_write_blocked.set(is_blocked);
     }
 }
 
 impl<Io> Guarded<Io> {
     /// Puts a guard around a client's stream.
     #[must_use]
-    pub fn new(io: Io, limits: HeadLimits) -> Self {
-        let seen = GuardState {
-            phase: Cell::new(ReadPhase::Idle),
-            head_since: Cell::new(Instant::now()),
-            violation: Cell::new(None),
-            is_transparent: Cell::new(false),
-            is_http2: Cell::new(false),
-            is_write_blocked: Cell::new(false),
-            interims: Interims::default(),
-            end: EndState::default(),
-            reads: Cell::new(0),
-        };
-        Self {
-            io,
-            guard: HeadGuard::new(limits),
-            frames: None,
-            handle: GuardHandle(Rc::new(seen)),
-            sniffed: Vec::new(),
-            refused: None,
-            is_flushed: true,
-            own_left: Vec::new(),
-            ends: None,
-        }
+    pub fn new(io: Io) -> Self {
+        Self { io, frames: None, handle: GuardHandle::new(), sniffed: Vec::new(), ends: None }
     }
 
     /// The same; a client that ends its half of the connection while it waits for its answer gets it (HTTP/1
@@ -203,83 +173,23 @@ impl<Io> Guarded<Io> {
         self.handle.clone()
     }
 
-    /// Returns whether the head being read is that of a HEAD request.
-    pub(crate) fn is_head(&self) -> bool {
-        self.guard.is_head()
+    /// The stream of a connection that speaks HTTP/1.1, and what was read of it.
+    pub(crate) fn into_parts(self) -> (Io, Vec<u8>, Option<EndHolder>, GuardHandle) {
+        (self.io, self.sniffed, self.ends, self.handle)
     }
 
-    /// The stream itself, to read what no parser shall see.
-    pub(crate) fn into_inner(self) -> Io {
-        self.io
-    }
-
-    /// Inspects what was just read into `buf` from `start` on, and cuts it where it must be cut.
-    fn inspect(&mut self, buf: &mut ReadBuf<'_>, start: usize) -> io::Result<()> {
-        if let Some((frames, since)) = &mut self.frames {
-            self.handle.0.reads.set(self.handle.0.reads.get() + 1);
-            let heads_before = frames.heads();
-            frames.inspect(&buf.filled()[start..]);
-            let (is_in_head, is_new_head) = (frames.is_in_head(), heads_before != frames.heads());
-            self.handle.enter(if is_in_head { ReadPhase::ReadingHead } else { ReadPhase::Idle }, is_new_head);
-            if frames.is_flooded(|| since.elapsed()) {
-                self.handle.0.violation.set(Some(FramingViolation::FrameFlood));
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    FramingViolation::FrameFlood.as_str(),
-                ));
-            }
-            return Ok(());
+    /// Follows the frames that were just read.
+    fn inspect(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some((frames, since)) = &mut self.frames else { return Ok(()) };
+        self.handle.0.reads.set(self.handle.0.reads.get() + 1);
+        let heads_before = frames.heads();
+        frames.inspect(bytes);
+        let (is_in_head, is_new_head) = (frames.is_in_head(), heads_before != frames.heads());
+        self.handle.enter(if is_in_head { ReadPhase::ReadingHead } else { ReadPhase::Idle }, is_new_head);
+        if frames.is_flooded(|| since.elapsed()) {
+            self.handle.0.violation.set(Some(FramingViolation::FrameFlood));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, FramingViolation::FrameFlood.as_str()));
         }
-        if self.handle.0.is_transparent.get() {
-            return Ok(());
-        }
-        let (phase_before, heads_before) = (self.guard.phase(), self.guard.heads());
-        match self.guard.inspect(&buf.filled()[start..]) {
-            Ok(()) => {
-                let phase = self.guard.phase();
-                let is_new_head = phase_before != phase || heads_before != self.guard.heads();
-                self.handle.enter(phase, is_new_head);
-                Ok(())
-            }
-            Err(refusal) => {
-                self.handle.0.violation.set(Some(refusal.violation));
-                self.handle.0.phase.set(ReadPhase::Idle);
-                buf.set_filled(start + refusal.keep_len);
-                self.refused = Some(Refused::new(refusal));
-                // Something must be said now: an empty read would mean the end of the stream.
-                if refusal.keep_len == 0 { self.say_last_words(buf) } else { Ok(()) }
-            }
-        }
-    }
-
-    /// The stream has ended; whether the parser above is not to learn of it yet.
-    fn holds_end(&mut self, cx: &mut Context<'_>) -> bool
-    where
-        Io: AsyncWrite + Unpin,
-    {
-        let seen = &*self.handle.0;
-        let Some(ends) = &mut self.ends else { return false };
-        let is_waiting = seen.end.in_flight() > 0
-            && seen.phase.get() == ReadPhase::Idle
-            && !seen.is_http2.get()
-            && !seen.is_transparent.get();
-        if is_waiting {
-            if seen.is_write_blocked.get() {
-                ends.writes();
-            }
-            ends.hold(&seen.end, &mut self.io, cx, self.is_flushed && self.own_left.is_empty());
-        }
-        is_waiting
-    }
-
-    fn say_last_words(&mut self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
-        let Some(refused) = &mut self.refused else { return Ok(()) };
-        if refused.part == MessagePart::Body {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, refused.violation.as_str()));
-        }
-        let (now, later) = refused.last_words.split_at(refused.last_words.len().min(buf.remaining()));
-        buf.put_slice(now);
-        refused.last_words = later;
         Ok(())
     }
 }
@@ -318,18 +228,6 @@ impl<Io: AsyncRead + Unpin> Guarded<Io> {
     }
 }
 
-impl Refused {
-    fn new(refusal: FramingRefusal) -> Self {
-        let last_words: &[u8] = match refusal.violation {
-            // Ends the head, so that hyper counts its fields.
-            FramingViolation::TooManyFields => b"\r\n\0",
-            // The line ends matter: hyper looks at a head it has seen part of only once it is complete.
-            _ => b"\0\r\n\r\n",
-        };
-        Self { part: refusal.part, violation: refusal.violation, last_words, is_answered: false }
-    }
-}
-
 impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -337,12 +235,6 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.refused.is_some() {
-            return Poll::Ready(this.say_last_words(buf));
-        }
-        if this.handle.is_end_held() {
-            return this.handle.0.end.poll_held(cx);
-        }
         let start = buf.filled().len();
         if this.sniffed.is_empty() {
             ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
@@ -354,13 +246,7 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> AsyncRead for Guarded<Io> {
                 this.sniffed = Vec::new();
             }
         }
-        if buf.filled().len() > start {
-            let end = &this.handle.0.end;
-            this.ends.iter_mut().for_each(|ends| ends.received(end));
-        } else if buf.remaining() > 0 && this.holds_end(cx) {
-            return this.handle.0.end.poll_held(cx);
-        }
-        let inspected = this.inspect(buf, start);
+        let inspected = this.inspect(&buf.filled()[start..]);
         if inspected.is_err() {
             this.say_goodbye(cx);
         }
@@ -381,68 +267,17 @@ impl<Io: AsyncWrite + Unpin> Guarded<Io> {
         }
     }
 
-    /// Writes interim responses where a response may begin. Pending while something of our own is still to be
-    /// written.
-    fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.is_flushed && self.handle.0.interims.is_waiting() {
-            self.handle.0.interims.take().iter().for_each(|head| write(head, &mut self.own_left));
-        }
-        while !self.own_left.is_empty() {
-            let left = std::mem::take(&mut self.own_left);
-            let written = self.poll_write_guarded(cx, &left);
-            self.own_left = left;
-            self.handle.0.is_write_blocked.set(written.is_pending());
-            match ready!(written)? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                bytes => drop(self.own_left.drain(..bytes)),
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Writes the answer to a refused head where hyper writes its own; `None` where `bytes` are others.
-    fn poll_answer(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Option<Poll<io::Result<usize>>> {
-        let refused = self.refused.as_mut().filter(|refused| refused.part == MessagePart::Head)?;
-        let start = find_empty_answer(bytes)?;
-        if start > 0 {
-            // Responses that are still owed.
-            let written = self.poll_write_guarded(cx, &bytes[..start]);
-            self.wrote(&written);
-            return Some(written);
-        }
-        if !refused.is_answered {
-            refused.is_answered = true;
-            self.own_left = answer(refused.violation, self.guard.is_head(), bytes);
-        }
-        Some(self.poll_own(cx).map_ok(|()| bytes.len()))
-    }
-
     fn wrote(&mut self, written: &Poll<io::Result<usize>>) {
-        self.is_flushed = false;
-        self.handle.0.is_write_blocked.set(written.is_pending());
+        self.handle.set_write_blocked(written.is_pending());
         if let (Some((frames, _)), Poll::Ready(Ok(bytes))) = (&mut self.frames, written) {
             frames.sent(*bytes);
-        }
-    }
-
-    fn poll_write_guarded(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.ends {
-            Some(ends) if ends.is_ahead() && !bytes.is_empty() => ends.poll_write(&mut self.io, cx, bytes),
-            ends => {
-                ends.iter_mut().for_each(EndHolder::writes);
-                Pin::new(&mut self.io).poll_write(cx, bytes)
-            }
         }
     }
 }
 
 impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_own(cx))?;
-        if let Some(answered) = self.poll_answer(cx, bytes) {
-            return answered;
-        }
-        let written = self.poll_write_guarded(cx, bytes);
+        let written = Pin::new(&mut self.io).poll_write(cx, bytes);
         self.wrote(&written);
         written
     }
@@ -452,20 +287,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_own(cx))?;
-        if let Some(answered) = slices.first().and_then(|head| self.poll_answer(cx, head)) {
-            return answered;
-        }
-        let written = match self.ends.as_mut() {
-            Some(ends) if ends.is_ahead() => {
-                let first = slices.iter().find(|slice| !slice.is_empty()).map_or(&[][..], |slice| slice);
-                self.poll_write_guarded(cx, first)
-            }
-            ends => {
-                ends.into_iter().for_each(EndHolder::writes);
-                Pin::new(&mut self.io).poll_write_vectored(cx, slices)
-            }
-        };
+        let written = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
         self.wrote(&written);
         written
     }
@@ -475,9 +297,6 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Guarded<Io> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper flushes its stream once nothing is left in its own buffer.
-        self.is_flushed = true;
-        ready!(self.poll_own(cx))?;
         Pin::new(&mut self.io).poll_flush(cx)
     }
 

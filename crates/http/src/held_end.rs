@@ -108,15 +108,19 @@ impl EndHolder {
         Self { held, is_answering: false, is_ahead: false }
     }
 
-    /// Bytes have come. Those of a next request, while the response before it is under way, change nothing.
-    pub(crate) fn received(&mut self, state: &EndState) {
-        if state.in_flight() == 0 {
-            self.is_answering = false;
-        }
+    /// A request begins.
+    pub(crate) fn begin(&mut self) {
+        self.is_answering = false;
     }
 
+    /// Something of an answer is about to be written.
     pub(crate) fn writes(&mut self) {
         self.is_answering = true;
+    }
+
+    /// Returns whether the first byte of the answer is sent already; the rest is to be written now.
+    pub(crate) fn take_ahead(&mut self) -> bool {
+        std::mem::take(&mut self.is_ahead)
     }
 
     /// The end was read while a response is owed. `is_flushed`: what was written of it ends with a chunk, if
@@ -139,25 +143,5 @@ impl EndHolder {
         self.is_ahead = !self.is_answering && matches!(written, Poll::Ready(Ok(1)));
         // Of TLS; a failure shows at the next write.
         let _ = Pin::new(io).poll_flush(cx);
-    }
-
-    /// Writes the answer, but for the byte that is ahead.
-    pub(crate) fn poll_write<Io: AsyncWrite + Unpin>(
-        &mut self,
-        io: &mut Io,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        debug_assert!(bytes.starts_with(FIRST_BYTE), "an answer begins with its version");
-        let rest = &bytes[FIRST_BYTE.len()..];
-        let written = if rest.is_empty() { Poll::Ready(Ok(0)) } else { Pin::new(io).poll_write(cx, rest) };
-        if let Poll::Ready(Ok(_)) = written {
-            self.is_ahead = false;
-        }
-        written.map_ok(|count| count + FIRST_BYTE.len())
-    }
-
-    pub(crate) fn is_ahead(&self) -> bool {
-        self.is_ahead
     }
 }

@@ -1,11 +1,9 @@
 //! Interim responses of an upstream (1xx) on their way to one client (RFC 9110 §15.2: a proxy forwards them).
 //!
-//! hyper passes none on, so they go around it: they are found in the upstream's bytes. To a client of
-//! HTTP/1.1 [`Guarded`](crate::guarded::Guarded) writes them where hyper has flushed all that it wrote, which
-//! is between two responses; a stream of HTTP/2 sends its own. An upstream's 100 is not among them: it only
-//! releases a body that waits for it, and the client is sent a 100 of this server when the service reads that
-//! body. Nothing is locked by two cores: both ends of an exchange run on one worker, and only hyper's bounds
-//! ask for `Sync`.
+//! To a client of HTTP/1.1 the task of its connection writes them before the final response; a stream of HTTP/2
+//! sends its own. An upstream's 100 is not among them: it only releases a body that waits for it, and the client
+//! is sent a 100 of this server when the service reads that body. Nothing is locked by two cores: both ends of an
+//! exchange run on one worker.
 
 use crate::fields::prepare_response;
 use flashweir_core::limits::INTERIM_RESPONSE_BYTES;

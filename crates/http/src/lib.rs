@@ -1,4 +1,4 @@
-//! HTTP intermediary mechanics: strict request heads, field hygiene, upstream pools, TLS and tunnels.
+//! HTTP intermediary mechanics: connections of clients, field hygiene, upstream pools, TLS and tunnels.
 //!
 //! Nothing here decides who is admitted; the gateway does, and uses these parts. Everything on a request's
 //! path belongs to one single-threaded worker, so types may be `!Send`; what workers share is in
@@ -9,14 +9,14 @@ pub mod client;
 pub mod dial;
 pub mod fields;
 pub mod guarded;
-pub mod head_guard;
-mod head_line;
+mod head_types;
 mod held_end;
 mod http2_budget;
 mod http2_frames;
 pub mod interim;
 pub mod listen;
-mod refused_head;
+mod outbox;
+mod receive;
 pub mod rules;
 pub mod serve;
 #[cfg(test)]

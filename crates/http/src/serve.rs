@@ -1,34 +1,33 @@
 //! Serves one accepted connection: HTTP/1.1 or HTTP/2, timeouts, graceful end and hand-over to a tunnel.
 //!
-//! hyper's own header timeout costs a timer for each request and closes without a word. Here one lazy timer
-//! for each connection looks at the guard's phase instead: a slow head is answered 408, an idle connection is
-//! closed, and a busy one costs nothing.
+//! One lazy timer for each connection looks at the phase of its reading: a slow head is answered 408, an idle
+//! connection is closed, and a busy one costs nothing.
 
 mod counted;
 mod date;
 mod farewell;
+mod http1;
 mod http2;
 mod incoming_body;
 mod local;
+mod response_head;
 mod stream;
 mod stream_io;
+mod wire;
 
 use crate::guarded::{GuardHandle, Guarded, Protocol};
-use crate::head_guard::{HeadLimits, ReadPhase};
 use crate::interim::Interims;
 use crate::tunnel::{PendingTunnel, TunnelReport};
 use crate::violation::FramingViolation;
 use bytes::Bytes;
-use counted::Counted;
-pub use counted::{CountedBody, CountedFuture};
 use farewell::{answer_request_timeout, linger};
+use flashweir_http1::connection::ReadPhase;
+pub use flashweir_http1::head::HeadLimits;
 use http::{Request, Response};
 use http_body::Body;
+use http1::Http1;
 use http2::Http2;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-pub use incoming_body::{IncomingBody, IncomingBodyError, StreamBody};
+pub use incoming_body::{Http1Body, IncomingBody, IncomingBodyError, RequestBodyError, StreamBody};
 pub use local::LocalExecutor;
 use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
@@ -60,7 +59,6 @@ pub struct ServeSettings {
 #[derive(Clone, Debug)]
 pub struct Server {
     settings: ServeSettings,
-    http1: http1::Builder,
     http2: h2::server::Builder,
 }
 
@@ -106,26 +104,11 @@ pub enum ConnectionEnd {
     Failed(Box<dyn StdError + Send + Sync>),
 }
 
-/// hyper accepts no smaller read buffer.
-const READ_BUFFER_MIN: usize = 8_192;
-/// hyper keeps room for this many fields without allocating; asking for its own default costs nothing.
-const HYPER_FIELDS_DEFAULT: usize = 100;
-
 impl Server {
-    /// Prepares hyper and h2 with the settings.
+    /// Prepares h2 with the settings.
     #[must_use]
     pub fn new(settings: ServeSettings) -> Self {
-        let mut http1 = http1::Builder::new();
-        http1
-            .timer(TokioTimer::new())
-            .header_read_timeout(None)
-            .half_close(false)
-            .max_header_size(settings.head.bytes_max)
-            .max_buf_size(settings.head.bytes_max.max(READ_BUFFER_MIN));
-        if settings.head.fields_max != HYPER_FIELDS_DEFAULT {
-            http1.max_headers(settings.head.fields_max);
-        }
-        Self { settings, http1, http2: http2::builder(&settings) }
+        Self { settings, http2: http2::builder(&settings) }
     }
 
     /// The settings it was made from.
@@ -134,10 +117,10 @@ impl Server {
         &self.settings
     }
 
-    /// Puts the head guard around an accepted stream (after the TLS handshake, if there is one).
+    /// Prepares an accepted stream (after the TLS handshake, if there is one).
     #[must_use]
     pub fn guard<Io>(&self, io: Io) -> Guarded<Io> {
-        Guarded::new(io, self.settings.head)
+        Guarded::new(io)
     }
 
     /// Serves one connection to its end; must run inside a `LocalSet`.
@@ -182,8 +165,8 @@ impl Server {
         };
         let end = match protocol {
             Ok(Protocol::Http1) => {
-                let counted = Counted::new(service, connection.clone());
-                self.serve_http1(io, counted, &connection, drain).await
+                let http1 = Http1::new(io, self.settings.head, service, connection.clone());
+                self.serve_http1(http1, &connection, drain).await
             }
             Ok(Protocol::Http2) => {
                 let ping_after = self.settings.http2_ping_after;
@@ -192,7 +175,7 @@ impl Server {
             }
             Err(end) => {
                 if matches!(end, ConnectionEnd::HeadTimeout) {
-                    answer_request_timeout(io, &connection.state.guard).await;
+                    answer_request_timeout(io, false, &connection.state.guard).await;
                 }
                 end
             }
@@ -206,36 +189,36 @@ impl Server {
 
     async fn serve_http1<Io, S, F, B, E>(
         &self,
-        io: Guarded<Io>,
-        counted: Counted<S>,
+        mut http1: Http1<Io, S, F, B>,
         connection: &Connection,
         drain: Pin<&mut impl Future<Output = ()>>,
     ) -> ConnectionEnd
     where
         Io: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Fn(Request<IncomingBody>, &Connection) -> F,
-        F: Future<Output = Result<Response<B>, E>> + 'static,
-        B: Body + 'static,
+        S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
+        F: Future<Output = Result<Response<B>, E>>,
+        B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
-        E: Into<Box<dyn StdError + Send + Sync>> + 'static,
+        E: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let mut http1 = self.http1.serve_connection(TokioIo::new(io), counted);
         let end = self.drive(&mut http1, connection, drain).await;
-        // Dropping hyper's half first drops a body it still reads, so its sender learns of the end at once.
-        let http1::Parts { io, read_buf, .. } = http1.into_parts();
-        let io = io.into_inner();
+        let (is_tunnel, is_head) = (http1.is_tunnel(), http1.reads_head_request());
+        // Ends the service's half, too.
+        let Some((io, received)) = http1.take_stream() else { return end };
+        let guard = &connection.state.guard;
         let tunnel = connection.state.tunnel.borrow_mut().take();
         match (end, tunnel) {
-            (ConnectionEnd::Closed, Some(tunnel)) => ConnectionEnd::Tunnel(tunnel.run(io, &read_buf).await),
+            (ConnectionEnd::Closed, Some(tunnel)) if is_tunnel => {
+                ConnectionEnd::Tunnel(tunnel.run(io, &received).await)
+            }
             (ConnectionEnd::HeadTimeout, _) => {
-                answer_request_timeout(io, &connection.state.guard).await;
+                answer_request_timeout(io, is_head, guard).await;
                 ConnectionEnd::HeadTimeout
             }
             (end, _) => {
-                let guard = &connection.state.guard;
                 // Also a request refused before its body was read.
                 if guard.violation().is_some() || guard.phase() == ReadPhase::ReadingBody {
-                    linger(io.into_inner()).await;
+                    linger(io).await;
                 }
                 end
             }
@@ -278,6 +261,9 @@ impl Server {
                         }
                         is_idle = true;
                         Pin::new(&mut *http).end_gracefully();
+                    }
+                    if connection.is_idle_since(now, tick) {
+                        http.release();
                     }
                     sleep.as_mut().reset(now + tick);
                 }
@@ -335,19 +321,12 @@ impl Connection {
     /// Agrees to an upgrade: once the 101 the service is about to return has been sent, the connection
     /// becomes this tunnel. In HTTP/2 once a 200 has been sent, and it is the stream that does; it counts as
     /// a request in flight, and the others of its connection go on.
-    ///
-    /// # Errors
-    /// The violation found in what the client sent ahead; the tunnel is dropped (and reports so), answer 400.
-    pub fn hand_over(&self, tunnel: PendingTunnel) -> Result<(), FramingViolation> {
+    pub fn hand_over(&self, tunnel: PendingTunnel) {
         let place = match &self.stream {
             Some(stream) => &stream.tunnel,
-            None => {
-                self.state.guard.pass_through()?;
-                &self.state.tunnel
-            }
+            None => &self.state.tunnel,
         };
         *place.borrow_mut() = Some(tunnel);
-        Ok(())
     }
 
     /// In HTTP/1 the next head may wait behind the requests before it; in HTTP/2 it makes them wait.
@@ -373,19 +352,7 @@ trait Drive: Future<Output = Result<(), Self::Error>> + Unpin {
     type Error: Into<Box<dyn StdError + Send + Sync>>;
 
     fn end_gracefully(self: Pin<&mut Self>);
-}
 
-impl<I, B, S> Drive for http1::Connection<I, S>
-where
-    S: hyper::service::HttpService<Incoming, ResBody = B>,
-    S::Error: Into<Box<dyn StdError + Send + Sync>>,
-    I: hyper::rt::Read + hyper::rt::Write + Unpin,
-    B: Body + 'static,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
-    type Error = hyper::Error;
-
-    fn end_gracefully(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
+    /// Gives up memory that the next request allocates again: it has been idle for some time.
+    fn release(&mut self) {}
 }

@@ -17,8 +17,7 @@ mod tests;
 
 use targets::{
     access_log, chunked_body, configuration, forwarding_fields, http1_connection, http2_connection,
-    http2_head, proxied_request, proxied_response, recording, request_head, response_head, structured_fields,
-    wire,
+    http2_head, proxied_request, proxied_response, recording, response_head, structured_fields, wire,
 };
 
 /// One fuzz target.
@@ -40,7 +39,7 @@ const PURE_RUNS: u32 = 20_000;
 const SERVER_RUNS: u32 = 600;
 
 /// Every target.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 13] = [
     pure("access_log", access_log::run, words::LOG),
     pure("chunked_body", chunked_body::run, words::HTTP),
     pure("configuration", configuration::run, words::TOML),
@@ -51,7 +50,6 @@ pub const TARGETS: [Target; 14] = [
     server("proxied_request", proxied_request::run, words::HTTP),
     server("proxied_response", proxied_response::run, words::HTTP),
     pure("recording", recording::run, words::NONE),
-    pure("request_head", request_head::run, words::HTTP),
     pure("response_head", response_head::run, words::HTTP),
     pure("structured_fields", structured_fields::run, words::FIELDS),
     pure("wire", wire::run, words::NONE),

@@ -1,8 +1,7 @@
-//! Rules for the head of a request: one set for both versions of HTTP.
+//! Rules for the head of a request over HTTP/2: those of HTTP/1.1.
 //!
-//! HTTP/1.1 judges each line as it arrives ([`crate::head_guard`], before any parser has seen the end of the
-//! head); HTTP/2 judges the decoded head ([`judge_http2`]), for its bytes are compressed. Both ask
-//! `field::judge` and `flashweir_http1::head::is_authority`, so a request cannot slip through by changing its version.
+//! `flashweir-http1` judges each line as it reads it; HTTP/2 judges the decoded head ([`judge_http2`]), for its
+//! bytes are compressed. A request cannot slip through by changing its version.
 //! The request target is judged in [`crate::fields`], which both versions pass, too.
 
 pub(crate) mod field;

@@ -1,7 +1,7 @@
 //! Last words to a client, said so that they arrive.
 
-use crate::guarded::{GuardHandle, Guarded};
-use crate::head_guard::ReadPhase;
+use crate::guarded::GuardHandle;
+use flashweir_http1::connection::ReadPhase;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
@@ -15,18 +15,18 @@ const REQUEST_TIMEOUT_HEAD: &[u8] =
 const REQUEST_TIMEOUT_TEXT: &[u8] = b"The head of the request did not arrive in time.\n";
 
 /// Says 408 where that cannot fall into the middle of a response, then closes.
-pub(super) async fn answer_request_timeout<Io>(mut io: Guarded<Io>, guard: &GuardHandle)
+pub(super) async fn answer_request_timeout<Io>(mut io: Io, is_head: bool, guard: &GuardHandle)
 where
     Io: AsyncRead + AsyncWrite + Unpin,
 {
     if guard.phase() != ReadPhase::ReadingHead || guard.is_write_blocked() {
         return;
     }
-    let text = if io.is_head() { &[][..] } else { REQUEST_TIMEOUT_TEXT };
+    let text = if is_head { &[][..] } else { REQUEST_TIMEOUT_TEXT };
     let answer = [REQUEST_TIMEOUT_HEAD, text].concat();
     if let Ok(Ok(())) = timeout(LINGER, io.write_all(&answer)).await {
         let _ = timeout(LINGER, io.shutdown()).await;
-        linger(io.into_inner()).await;
+        linger(io).await;
     }
 }
 

@@ -1,23 +1,26 @@
 //! Body of a client's request, over HTTP/1 or HTTP/2.
 
 use crate::interim::Interims;
+use crate::violation::FramingViolation;
 use bytes::Bytes;
+use flashweir_http1::body::BodyFraming;
 use h2::RecvStream;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
+use std::fmt;
+use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 /// Body of a request as it arrives from the client. A client that sent `Expect: 100-continue` is sent 100 at
-/// the first poll of the body over HTTP/1.1, and over HTTP/2 if that poll has to wait for data (RFC 9110
-/// §10.1.1).
+/// the first poll of the body that has to wait for data (RFC 9110 §10.1.1).
 #[derive(Debug)]
 pub enum IncomingBody {
-    /// Read by hyper.
-    Http1(Incoming),
+    /// Of the request under way on a connection.
+    Http1(Http1Body),
     /// Of one stream.
     Http2(StreamBody),
-    /// There is none: the stream is to be a tunnel.
+    /// There is none.
     None,
 }
 
@@ -37,10 +40,92 @@ pub struct StreamBody {
 pub enum IncomingBodyError {
     /// In HTTP/1.
     #[error(transparent)]
-    Http1(#[from] hyper::Error),
+    Http1(#[from] RequestBodyError),
     /// In HTTP/2: the client reset the stream, or the connection ended.
     #[error(transparent)]
     Http2(#[from] h2::Error),
+}
+
+/// Body of one request of HTTP/1.1.
+pub struct Http1Body {
+    source: Rc<dyn BodySource>,
+    /// Number of its request on the connection.
+    number: u64,
+    /// Bytes to come, where the client has said how many.
+    left: Option<u64>,
+    is_ended: bool,
+}
+
+/// Failure of a body over HTTP/1.1.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestBodyError {
+    /// The connection failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The client, or this server, ended the connection before the body's end.
+    #[error("the request's body broke off")]
+    Incomplete,
+    /// Its framing is refused.
+    #[error("the request's body is not framed as HTTP: {0}")]
+    Framing(FramingViolation),
+}
+
+/// A connection, as the bodies of its requests see it.
+pub(super) trait BodySource {
+    /// The next part of the body of this request.
+    fn poll_frame(
+        &self,
+        number: u64,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RequestBodyError>>>;
+
+    /// Returns whether no part follows the one that was given last.
+    fn has_ended(&self, number: u64) -> bool;
+
+    /// The rest of the body is not wanted.
+    fn drop_body(&self, number: u64);
+}
+
+impl Http1Body {
+    pub(super) fn new(source: Rc<dyn BodySource>, number: u64, framing: BodyFraming) -> Self {
+        let left = match framing {
+            BodyFraming::Length(length) => Some(length),
+            _ => None,
+        };
+        Self { source, number, left, is_ended: false }
+    }
+
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, RequestBodyError>>> {
+        if self.is_ended {
+            return Poll::Ready(None);
+        }
+        let polled = ready!(self.source.poll_frame(self.number, cx));
+        match &polled {
+            Some(Ok(frame)) => {
+                if let (Some(left), Some(data)) = (&mut self.left, frame.data_ref()) {
+                    *left = left.saturating_sub(data.len() as u64);
+                }
+                self.is_ended = self.source.has_ended(self.number);
+            }
+            Some(Err(_)) => {}
+            None => self.is_ended = true,
+        }
+        Poll::Ready(polled)
+    }
+}
+
+impl Drop for Http1Body {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.source.drop_body(self.number);
+        }
+    }
+}
+
+impl fmt::Debug for Http1Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http1Body").field("left", &self.left).finish_non_exhaustive()
+    }
 }
 
 impl StreamBody {
@@ -87,7 +172,7 @@ impl Body for IncomingBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, IncomingBodyError>>> {
         match &mut *self {
-            Self::Http1(body) => Pin::new(body).poll_frame(cx).map_err(IncomingBodyError::Http1),
+            Self::Http1(body) => body.poll_frame(cx).map_err(IncomingBodyError::Http1),
             Self::Http2(body) => body.poll_frame(cx).map_err(IncomingBodyError::Http2),
             Self::None => Poll::Ready(None),
         }
@@ -95,7 +180,7 @@ impl Body for IncomingBody {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Http1(body) => body.is_end_stream(),
+            Self::Http1(body) => body.is_ended,
             Self::Http2(body) => body.stream.is_end_stream(),
             Self::None => true,
         }
@@ -103,7 +188,7 @@ impl Body for IncomingBody {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Http1(body) => body.size_hint(),
+            Self::Http1(body) => body.left.map_or_else(SizeHint::default, SizeHint::with_exact),
             Self::Http2(body) => body.size_hint(),
             Self::None => SizeHint::with_exact(0),
         }

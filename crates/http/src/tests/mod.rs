@@ -1,6 +1,5 @@
 //! Tests of the public interface, one theme in each file.
 
-mod framing;
 mod serving;
 mod serving_http2;
 mod sockets;

@@ -1,7 +1,7 @@
 //! Served connections: what a client gets for good, bad, slow and endless requests.
 
 use crate::FramingViolation;
-use crate::head_guard::HeadLimits;
+use crate::serve::HeadLimits;
 use crate::serve::{
     Connection, ConnectionEnd, IncomingBody, IncomingBodyError, ServeSettings, Served, Server,
 };

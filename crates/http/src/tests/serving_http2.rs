@@ -1,6 +1,6 @@
 //! Served HTTP/2 connections, with a client that says exactly what the test wants said.
 
-use crate::head_guard::HeadLimits;
+use crate::serve::HeadLimits;
 use crate::serve::{Connection, ConnectionEnd, IncomingBody, ServeSettings, Served, Server};
 use bytes::Bytes;
 use h2::Reason;

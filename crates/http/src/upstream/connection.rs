@@ -7,12 +7,13 @@
 use super::RequestBody;
 use super::connect::UpstreamIo;
 use super::error::{UpstreamError, UpstreamErrorKind};
-use super::{request_head, response_head};
+use super::request_head;
+use crate::head_types;
 use crate::interim::Interims;
+use crate::outbox::Outbox;
+use crate::receive::{give_back, read_into, take_content, take_copy};
 use bytes::{Buf, Bytes, BytesMut};
-use flashweir_core::limits::{
-    INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS, UPSTREAM_HEAD_BYTES, UPSTREAM_READ_BYTES,
-};
+use flashweir_core::limits::{INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS, UPSTREAM_HEAD_BYTES};
 use flashweir_http1::body::{BodyFraming, CHUNK_END, ContentFrame};
 use flashweir_http1::connection::{
     ClientConnection, ClientEvent, Disposition, Received, ResponseEnd, ResponseFault,
@@ -21,11 +22,10 @@ use flashweir_http1::head::HeadLimits;
 use http::request::Parts;
 use http::{Response, StatusCode};
 use http_body::Frame;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_util::io::poll_read_buf;
 
 /// A connection; dropping it closes it.
 pub(super) struct Connection<B> {
@@ -42,14 +42,8 @@ pub(super) struct Connection<B> {
     body: Option<B>,
     /// A part of the body was taken.
     is_body_begun: bool,
-    /// Head, or prefix of a chunk, and how much of it is sent.
-    out: Vec<u8>,
-    out_sent: usize,
-    content: Bytes,
-    /// Bytes behind the content.
-    tail: &'static [u8],
-    /// The socket has taken a byte of the request under way.
-    has_sent: bool,
+    /// Bytes of the request on their way.
+    outbox: Outbox,
     /// A byte has come since the request under way began.
     has_answer: bool,
     /// Framing of the response under way.
@@ -59,11 +53,9 @@ pub(super) struct Connection<B> {
 /// Progress of the request under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
-    /// The next part of its body is due.
+    /// More of its body is to come.
     Body,
-    /// Bytes are to be written; behind them comes more of the body.
-    Part,
-    /// Bytes are to be written, the last ones.
+    /// Its last bytes are to be written.
     End,
     /// Written, but a TLS session may still hold some.
     Flush,
@@ -83,11 +75,7 @@ impl<B: RequestBody> Connection<B> {
             sending: Sending::Done,
             body: None,
             is_body_begun: false,
-            out: Vec::new(),
-            out_sent: 0,
-            content: Bytes::new(),
-            tail: b"",
-            has_sent: false,
+            outbox: Outbox::default(),
             has_answer: false,
             framing: BodyFraming::None,
         }
@@ -124,13 +112,8 @@ impl<B: RequestBody> Connection<B> {
     }
 
     /// Gives up its buffer: for a connection that falls idle.
-    pub(super) fn release(&mut self) -> BytesMut {
-        std::mem::take(&mut self.received)
-    }
-
-    /// Lends it a buffer.
-    pub(super) fn lend(&mut self, buffer: BytesMut) {
-        self.received = buffer;
+    pub(super) fn release(&mut self) {
+        give_back(&mut self.received);
     }
 
     /// Ready once the server has ended an idle connection, or sent what was not asked for. What TLS sends for
@@ -149,10 +132,9 @@ impl<B: RequestBody> Connection<B> {
         if !self.machine.begin(start) {
             return Err(self.reset(io::ErrorKind::NotConnected.into()));
         }
-        self.out.clear();
-        (self.out_sent, self.tail) = (0, b"");
-        (self.has_sent, self.has_answer, self.is_body_begun) = (false, false, false);
-        request_head::write(parts, start.body, &mut self.out);
+        self.outbox.clear();
+        (self.has_answer, self.is_body_begun) = (false, false);
+        request_head::write(parts, start.body, self.outbox.gathered());
         self.sending = Sending::Body;
         let is_ended = body.is_end_stream();
         self.body = Some(body);
@@ -161,7 +143,7 @@ impl<B: RequestBody> Connection<B> {
 
     /// The body of a request of which nothing was sent.
     pub(super) fn take_unsent(&mut self) -> Option<B> {
-        if self.has_sent || self.is_body_begun { None } else { self.body.take() }
+        if self.outbox.has_written() || self.is_body_begun { None } else { self.body.take() }
     }
 
     /// Sends the request and reads the head of its response; interim ones go to `interims`.
@@ -179,8 +161,10 @@ impl<B: RequestBody> Connection<B> {
                     self.received.advance(bytes);
                 }
                 Some(ClientEvent::Head { bytes, body }) => {
-                    let bytes = self.received.split_to(bytes).freeze();
-                    let head = self.machine.head(&bytes).and_then(|head| response_head::of(&head, &bytes));
+                    // Copied, for the fields may live longer than the buffer should.
+                    let bytes = take_copy(&mut self.received, bytes);
+                    let head =
+                        self.machine.head(&bytes).and_then(|head| head_types::response_of(&head, &bytes));
                     self.framing = body;
                     return Poll::Ready(
                         head.ok_or_else(|| {
@@ -210,16 +194,14 @@ impl<B: RequestBody> Connection<B> {
             let step = step.map_err(|fault| self.malformed(fault))?;
             match step.event {
                 Some(ClientEvent::Content(range)) => {
-                    let mut content = self.received.split_to(step.taken).freeze();
-                    content.truncate(range.end);
-                    content.advance(range.start);
+                    let content = take_content(&mut self.received, step.taken, range);
                     // The end often came along, and is known at once then.
                     self.ahead = Some(self.machine.receive(&self.received));
                     return Poll::Ready(Some(Ok(Frame::data(content))));
                 }
                 Some(ClientEvent::Trailers(range)) => {
-                    let bytes = self.received.split_to(step.taken).freeze().slice(range);
-                    let trailers = response_head::map_of(self.machine.trailers(&bytes), &bytes);
+                    let bytes = take_content(&mut self.received, step.taken, range);
+                    let trailers = head_types::map_of(self.machine.trailers(&bytes), &bytes);
                     return Poll::Ready(Some(
                         trailers.map(Frame::trailers).ok_or_else(|| {
                             UpstreamError::new(UpstreamErrorKind::Malformed, Some(self.index))
@@ -269,24 +251,22 @@ impl<B: RequestBody> Connection<B> {
     pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
         loop {
             match self.sending {
-                Sending::Body => match self.poll_body(cx) {
-                    Poll::Ready(taken) => taken?,
-                    // The head does not wait for the body.
-                    Poll::Pending if self.out.is_empty() => {
-                        let _ = Pin::new(&mut self.io).poll_flush(cx);
-                        return Poll::Pending;
+                Sending::Body => {
+                    let waits = self.gather_body(cx)?;
+                    if self.sending == Sending::Body {
+                        ready!(self.poll_write(cx))?;
+                        if waits {
+                            let _ = Pin::new(&mut self.io).poll_flush(cx);
+                            return Poll::Pending;
+                        }
                     }
-                    Poll::Pending => self.sending = Sending::Part,
-                },
-                Sending::Part | Sending::End => match ready!(self.poll_write(cx)) {
-                    Ok(()) if self.sending == Sending::End => self.sending = Sending::Flush,
-                    Ok(()) => self.sending = Sending::Body,
-                    Err(error) if self.has_sent => {
-                        tracing::debug!(%error, "a request could not be sent to its end");
-                        self.stop_sending();
+                }
+                Sending::End => {
+                    ready!(self.poll_write(cx))?;
+                    if self.sending == Sending::End {
+                        self.sending = Sending::Flush;
                     }
-                    Err(error) => return Poll::Ready(Err(self.reset(error))),
-                },
+                }
                 Sending::Flush => match ready!(Pin::new(&mut self.io).poll_flush(cx)) {
                     Ok(()) | Err(_) => self.stop_sending(),
                 },
@@ -302,7 +282,19 @@ impl<B: RequestBody> Connection<B> {
 
     /// All of the request is sent, or no more of it will be; then the connection serves no other.
     fn stop_sending(&mut self) {
-        (self.sending, self.body, self.content) = (Sending::Done, None, Bytes::new());
+        (self.sending, self.body) = (Sending::Done, None);
+        self.outbox.clear();
+    }
+
+    /// Takes parts of the body while there is room; says whether the next one is waited for.
+    fn gather_body(&mut self, cx: &mut Context<'_>) -> Result<bool, UpstreamError> {
+        while self.sending == Sending::Body && self.outbox.has_room() {
+            match self.poll_body(cx) {
+                Poll::Ready(taken) => taken?,
+                Poll::Pending => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 
     /// Takes the next part of the body.
@@ -316,15 +308,13 @@ impl<B: RequestBody> Connection<B> {
             Ok(frame) => frame,
             Err(error) => return Poll::Ready(Err(self.body_failed(error))),
         };
-        self.sending = Sending::Part;
         match frame.into_data() {
             Ok(mut data) => {
                 let length = data.remaining();
                 match self.machine.frame(length as u64) {
-                    Ok(ContentFrame::Plain) => self.content = data.copy_to_bytes(length),
+                    Ok(ContentFrame::Plain) => self.outbox.put(b"", data.copy_to_bytes(length), b""),
                     Ok(ContentFrame::Chunk(prefix)) => {
-                        self.out.extend_from_slice(prefix.as_bytes());
-                        (self.content, self.tail) = (data.copy_to_bytes(length), CHUNK_END);
+                        self.outbox.put(prefix.as_bytes(), data.copy_to_bytes(length), CHUNK_END);
                     }
                     Ok(ContentFrame::Discard) => {}
                     Err(error) => return Poll::Ready(Err(self.body_failed(error))),
@@ -338,7 +328,7 @@ impl<B: RequestBody> Connection<B> {
                 if !self.machine.end_with_trailers() {
                     return Poll::Ready(self.end_request());
                 }
-                request_head::write_trailers(&trailers, &mut self.out);
+                head_types::write_trailers(&trailers, self.outbox.gathered());
                 self.sending = Sending::End;
             }
         }
@@ -348,46 +338,26 @@ impl<B: RequestBody> Connection<B> {
     fn end_request(&mut self) -> Result<(), UpstreamError> {
         let end = self.machine.end().map_err(|error| self.body_failed(error))?;
         self.sending = Sending::End;
-        if self.content.is_empty() {
-            self.out.extend_from_slice(end);
-        } else if !end.is_empty() {
-            // The end of the chunk, the last chunk and no trailers.
-            self.tail = b"\r\n0\r\n\r\n";
-        }
+        self.outbox.put_end(end);
         Ok(())
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            let parts = [&self.out[self.out_sent..], &self.content[..], self.tail];
-            let left: usize = parts.iter().map(|part| part.len()).sum();
-            if left == 0 {
-                self.out.clear();
-                self.out_sent = 0;
-                return Poll::Ready(Ok(()));
+    /// Writes what is to be written. Where the socket takes no more after its first byte, no more is sent, and
+    /// the response may come all the same.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
+        match ready!(self.outbox.poll_write(&mut self.io, cx)) {
+            Ok(()) => {}
+            Err(error) if self.outbox.has_written() => {
+                tracing::debug!(%error, "a request could not be sent to its end");
+                self.stop_sending();
             }
-            let io = Pin::new(&mut self.io);
-            let mut sent = if parts[0].len() == left {
-                ready!(io.poll_write(cx, parts[0]))?
-            } else {
-                ready!(io.poll_write_vectored(cx, &parts.map(IoSlice::new)))?
-            };
-            if sent == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            self.has_sent = true;
-            let of_out = sent.min(parts[0].len());
-            self.out_sent += of_out;
-            sent -= of_out;
-            let of_content = sent.min(self.content.len());
-            self.content.advance(of_content);
-            self.tail = &self.tail[sent - of_content..];
+            Err(error) => return Poll::Ready(Err(self.reset(error))),
         }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, UpstreamError>> {
-        self.received.reserve(UPSTREAM_READ_BYTES);
-        poll_read_buf(Pin::new(&mut self.io), cx, &mut self.received).map_err(|error| self.reset(error))
+        read_into(&mut self.io, cx, &mut self.received).map_err(|error| self.reset(error))
     }
 
     fn pass_interim(&self, bytes: usize, status: u16, interims: Option<&Interims>) {
@@ -397,7 +367,7 @@ impl<B: RequestBody> Connection<B> {
         let fields = fields.filter(|fields| {
             bytes.len() <= INTERIM_RESPONSE_BYTES && fields.len() <= INTERIM_RESPONSE_FIELDS
         });
-        if let Some(fields) = fields.and_then(|fields| response_head::map_of(fields, &bytes)) {
+        if let Some(fields) = fields.and_then(|fields| head_types::map_of(fields, &bytes)) {
             interims.push(status, &fields);
         }
     }

@@ -19,7 +19,6 @@ mod repeat;
 mod repeat_budget;
 mod request_head;
 mod response_body;
-mod response_head;
 mod send_http1;
 mod send_http2;
 mod settings;

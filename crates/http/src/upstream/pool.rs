@@ -13,9 +13,7 @@ use super::connection::Connection;
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::shared::InFlight;
 use super::stream::UpstreamStream;
-use bytes::BytesMut;
 use flashweir_core::Instant;
-use flashweir_core::limits::UPSTREAM_READ_BYTES;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -37,8 +35,6 @@ pub(super) struct Http1Pool<B> {
     /// Connections being opened, in use or idle. Separate from the pool so that idle entries make no cycle.
     open: Rc<Cell<usize>>,
     idle: RefCell<VecDeque<Box<Http1Connection<B>>>>,
-    /// Receive buffers of connections that fell idle.
-    buffers: RefCell<Vec<BytesMut>>,
     is_watching: Cell<bool>,
     /// Wakes the task that watches the idle connections, once it has begun.
     watcher: RefCell<Option<Waker>>,
@@ -74,9 +70,6 @@ pub(super) enum Choice {
 #[derive(Debug)]
 pub(super) struct Slot(Rc<Cell<usize>>);
 
-/// Receive buffers that are kept for the next requests of a pool.
-const BUFFERS_MAX: usize = 16;
-
 impl<B: RequestBody> Http1Pool<B> {
     pub(super) fn new(
         index: usize,
@@ -92,7 +85,6 @@ impl<B: RequestBody> Http1Pool<B> {
             closing: RefCell::default(),
             open: Rc::new(Cell::new(0)),
             idle: RefCell::new(VecDeque::new()),
-            buffers: RefCell::default(),
             is_watching: Cell::new(false),
             watcher: RefCell::default(),
             origin: tokio::time::Instant::now(),
@@ -114,7 +106,6 @@ impl<B: RequestBody> Http1Pool<B> {
                 && now.saturating_since(connection.opened) < connection.lifetime
                 && !connection.exchange.is_readable(choice == Choice::Asked)
             {
-                connection.exchange.lend(self.buffers.borrow_mut().pop().unwrap_or_default());
                 return Ok(connection);
             }
         }
@@ -157,7 +148,7 @@ impl<B: RequestBody> Http1Pool<B> {
         if !connection.exchange.is_ready() || self.closing.borrow().is_spent(now, answers) {
             return;
         }
-        self.keep_buffer(connection.exchange.release());
+        connection.exchange.release();
         connection.idle_since = now;
         if let Some(watcher) = &*self.watcher.borrow()
             && connection.exchange.poll_idle_end(&mut Context::from_waker(watcher)).is_ready()
@@ -193,14 +184,6 @@ impl<B: RequestBody> Http1Pool<B> {
         let now = self.now();
         let idle_max = self.idle_max(now);
         self.idle.borrow_mut().retain(|connection| now.saturating_since(connection.idle_since) < idle_max);
-    }
-
-    fn keep_buffer(&self, buffer: BytesMut) {
-        let mut buffers = self.buffers.borrow_mut();
-        // One that grew for a long head is not kept.
-        if buffers.len() < BUFFERS_MAX && buffer.capacity() <= UPSTREAM_READ_BYTES {
-            buffers.push(buffer);
-        }
     }
 
     fn observe(&self, connection: &Http1Connection<B>, idle_for: Duration, met_request: bool) {

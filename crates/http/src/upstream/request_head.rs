@@ -2,7 +2,7 @@
 
 use super::RequestBody;
 use super::connect::ConnectTarget;
-use flashweir_http1::body::{BodyFraming, LAST_CHUNK, NO_TRAILERS};
+use flashweir_http1::body::BodyFraming;
 use flashweir_http1::connection::RequestStart;
 use flashweir_http1::head::Method;
 use flashweir_http1::write::{Decimal, write_field};
@@ -78,15 +78,6 @@ pub(super) fn write(parts: &Parts, framing: BodyFraming, out: &mut Vec<u8>) {
         _ => {}
     }
     out.extend_from_slice(b"\r\n");
-}
-
-/// Writes the last chunk and trailers.
-pub(super) fn write_trailers(trailers: &HeaderMap, out: &mut Vec<u8>) {
-    out.extend_from_slice(LAST_CHUNK);
-    for (name, value) in trailers {
-        write_field(out, name.as_str().as_bytes(), value.as_bytes());
-    }
-    out.extend_from_slice(NO_TRAILERS);
 }
 
 #[cfg(test)]

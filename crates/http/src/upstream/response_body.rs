@@ -41,8 +41,6 @@ pin_project! {
         index: usize,
         // Bytes to come of an HTTP/1.1 body that has said how many.
         left: Option<u64>,
-        // Told with the next poll: hyper's server sends what it has only once this body waits.
-        failed: Option<UpstreamError>,
         source: Source<B>,
     }
 }
@@ -75,7 +73,7 @@ impl<B: RequestBody> UpstreamBody<B> {
                 Source::Early { answer: EarlyAnswer::start(connection, pool), _in_flight: in_flight }
             }
         };
-        Self { silence: None, idle_timeout, index, left, failed: None, source }
+        Self { silence: None, idle_timeout, index, left, source }
     }
 
     pub(super) fn of_http2(
@@ -86,7 +84,7 @@ impl<B: RequestBody> UpstreamBody<B> {
     ) -> Self {
         let index = in_flight.index();
         let source = Source::Http2 { incoming, _stream: stream, _in_flight: in_flight };
-        Self { silence: None, idle_timeout, index, left: None, failed: None, source }
+        Self { silence: None, idle_timeout, index, left: None, source }
     }
 
     /// The upstream that it comes from: a place in the configured addresses.
@@ -153,9 +151,6 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
         let mut this = self.project();
-        if let Some(error) = this.failed.take() {
-            return Poll::Ready(Some(Err(error)));
-        }
         match this.source.poll_frame(cx, *this.index) {
             Poll::Ready(Some(Ok(frame))) => {
                 if this.silence.is_some() {
@@ -172,9 +167,7 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
             }
             Poll::Ready(Some(Err(error))) => {
                 *this.source = Source::Ended;
-                *this.failed = Some(error);
-                cx.waker().wake_by_ref();
-                Poll::Pending
+                Poll::Ready(Some(Err(error)))
             }
             Poll::Ready(None) => {
                 this.source.end();
@@ -200,7 +193,7 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
         match &self.source {
             Source::Http2 { incoming, .. } => incoming.is_end_stream(),
             Source::Http1 { .. } | Source::Early { .. } => false,
-            Source::Ended => self.failed.is_none(),
+            Source::Ended => true,
         }
     }
 

@@ -1,4 +1,4 @@
-//! An upstream's socket: a connection (or rustls, or hyper) reads and writes it, and the pool asks whether it is readable.
+//! An upstream's socket, which the pool asks whether it is readable.
 
 use socket2::SockRef;
 use std::io::{self, IoSlice};

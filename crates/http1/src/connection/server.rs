@@ -137,6 +137,12 @@ impl ServerConnection {
         self.request.expects_continue = false;
     }
 
+    /// Returns whether the request under way has been read to its end, and is not answered yet.
+    #[must_use]
+    pub fn is_request_read(&self) -> bool {
+        self.read == ReadState::Whole
+    }
+
     /// Returns whether an interim response may be written now (RFC 9110 §15.2: not to HTTP/1.0).
     #[must_use]
     pub fn takes_interim(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Answers that need no service: to a head that is refused, and to a client that waits with its body.
 
-use super::{FramingField, Sink};
+use super::Sink;
 use crate::violation::FramingViolation;
 
 /// Interim response that asks for the body (RFC 9110 §15.2.1).
@@ -23,10 +23,10 @@ pub fn write_refusal(violation: FramingViolation, is_head: bool, date: &[u8], ou
         }
         _ => b"HTTP/1.1 400 Bad Request\r\n",
     });
-    out.put(b"Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n");
-    FramingField::Length(text.len() as u64).write(out);
-    super::write_field(out, b"Flashweir-Error", violation.as_str().as_bytes());
-    super::write_field(out, b"Date", date);
+    out.put(b"connection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\n");
+    super::write_field(out, b"content-length", super::Decimal::new(text.len() as u64).as_bytes());
+    super::write_field(out, b"flashweir-error", violation.as_str().as_bytes());
+    super::write_field(out, b"date", date);
     out.put(b"\r\n");
     if !is_head {
         out.put(text);

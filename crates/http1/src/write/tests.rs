@@ -113,8 +113,8 @@ fn a_refusal_is_as_long_as_it_says() {
         write_refusal(violation, true, b"now", &mut of_head);
         let whole = String::from_utf8(whole).expect("text");
         let (head, text) = whole.split_once("\r\n\r\n").expect("a head");
-        assert!(head.contains(&format!("Content-Length: {}\r\n", text.len())), "{whole}");
-        assert!(head.ends_with("\r\nDate: now") && text == violation.explanation(), "{whole}");
+        assert!(head.contains(&format!("content-length: {}\r\n", text.len())), "{whole}");
+        assert!(head.ends_with("\r\ndate: now") && text == violation.explanation(), "{whole}");
         assert_eq!(String::from_utf8(of_head).as_deref(), Ok(&*format!("{head}\r\n\r\n")));
         let mut reader = ResponseReader::new(LIMITS);
         assert_eq!(reader.read(whole.as_bytes()), Ok(Some(head.len() + 4)), "{whole}");

@@ -3,9 +3,8 @@
 
 use super::LIMITS;
 use crate::reference::chunks;
-use flashweir_http::head_guard::{HeadGuard, ReadPhase};
-
-const HEAD: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+use flashweir_http1::FramingViolation;
+use flashweir_http1::body::{BodyFraming, BodyPart, BodyReader};
 
 pub(crate) fn run(data: &[u8]) {
     as_they_come(data);
@@ -13,18 +12,8 @@ pub(crate) fn run(data: &[u8]) {
 }
 
 fn as_they_come(body: &[u8]) {
-    // The body's end is where the guard is idle for the first time.
-    let mut guard = begun();
-    let mut end = None;
-    for (at, byte) in body.iter().enumerate() {
-        if guard.inspect(&[*byte]).is_err() {
-            return;
-        }
-        if guard.phase() == ReadPhase::Idle {
-            end = Some(at + 1);
-            break;
-        }
-    }
+    let Ok(end) = end_of(body, 1) else { return };
+    assert_eq!(end_of(body, body.len().max(1)), Ok(end), "as a whole");
     let other = chunks(body);
     match end {
         Some(end) => {
@@ -32,8 +21,7 @@ fn as_they_come(body: &[u8]) {
             assert_eq!(taken, end, "the body ends elsewhere");
             assert!(content.len() < end);
         }
-        // Refused before its end, or not there yet; a fault in a line that has not ended is none yet for the
-        // guard.
+        // Not there yet; a fault in a line that has not ended is none yet.
         None => assert!(!matches!(other, Ok(Some(_))), "a body that ends for the server only: {other:?}"),
     }
 }
@@ -54,16 +42,23 @@ fn made_by_the_grammar(data: &[u8]) {
         content.extend_from_slice(chunk);
     }
     body.extend_from_slice(if data.len().is_multiple_of(2) { b"0\r\n\r\n" } else { b"00\r\nSum: 1\r\n\r\n" });
-    let mut guard = begun();
-    let cut = body.len() / 2;
-    guard.inspect(&body[..cut]).expect("the first half of a good body");
-    guard.inspect(&body[cut..]).expect("the second half of a good body");
-    assert_eq!(guard.phase(), ReadPhase::Idle);
+    assert_eq!(end_of(&body, body.len() / 2 + 1), Ok(Some(body.len())));
     assert_eq!(chunks(&body), Ok(Some((content, body.len()))));
 }
 
-fn begun() -> HeadGuard {
-    let mut guard = HeadGuard::new(LIMITS);
-    guard.inspect(HEAD).expect("a good head");
-    guard
+/// Place behind the body, read as its bytes come, so many at a time.
+fn end_of(body: &[u8], piece: usize) -> Result<Option<usize>, FramingViolation> {
+    let mut reader = BodyReader::new(LIMITS);
+    reader.begin(BodyFraming::Chunked);
+    let (mut at, mut come) = (0, 0);
+    loop {
+        let step = reader.read(&body[at..come])?;
+        at += step.taken;
+        match step.part {
+            Some(BodyPart::End) => return Ok(Some(at)),
+            Some(_) => {}
+            None if come == body.len() => return Ok(None),
+            None => come = (come + piece).min(body.len()),
+        }
+    }
 }

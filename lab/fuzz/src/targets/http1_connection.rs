@@ -1,7 +1,7 @@
-//! The server's side of `flashweir-http1` beside three other readers of requests: the head guard, whose rules
-//! it has; `httparse` with the plain rules of RFC 9112; and hyper.
+//! The server's side of `flashweir-http1` beside two other readers of requests: `httparse` with the plain rules
+//! of RFC 9112, and hyper. What is accepted is read as the same requests.
 //!
-//! Every difference belongs to a [`Difference`]; any other is a fault. The verdict does not depend on how the
+//! The verdict does not depend on how the
 //! bytes are cut, and a head that is written from an accepted one is read as strictly, with the same fields.
 //!
 //! The first byte says where the bytes are cut in two.
@@ -9,18 +9,14 @@
 use super::LIMITS;
 use super::hyper_server;
 use crate::reference::{End, Kind, Message, lenient, strict};
-use flashweir_http::head_guard::{HeadGuard, ReadPhase as GuardPhase};
 use flashweir_http1::FramingViolation;
 use flashweir_http1::connection::{
     Disposition, ReadPhase, Refusal, RequestBodyUse, ServerConnection, ServerEvent, ServerLimits,
 };
-use flashweir_http1::head::{HeadLimits, RequestHead, Version};
+use flashweir_http1::head::{RequestHead, Version};
 use flashweir_http1::write::{ConnectionField, OutgoingRequest, write_request};
 
-const SERVER: ServerLimits = ServerLimits {
-    head: HeadLimits { bytes_max: LIMITS.bytes_max, fields_max: LIMITS.fields_max },
-    drain_bytes_max: 1_024,
-};
+const SERVER: ServerLimits = ServerLimits { head: LIMITS, drain_bytes_max: 1_024 };
 
 /// Names that this gateway writes or removes.
 const SPOKEN_FOR: [&str; 10] = [
@@ -36,27 +32,16 @@ const SPOKEN_FOR: [&str; 10] = [
     "flashweir-decision",
 ];
 
-/// Differences that are meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Difference {
-    /// More options of `Connection` than are compared with the fields: refused here, passed by the guard and
-    /// the others.
-    ConnectionOptions,
-    /// After a request that ends its connection nothing is read here (RFC 9112 §9.6); the guard goes on
-    /// judging, and a reader of bytes alone goes on reading.
-    AfterLastRequest,
-}
-
 /// Everything that was read.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Read {
+pub(super) struct Read {
     requests: Vec<Message>,
     /// A request has begun and has not ended.
-    has_begun: bool,
+    pub(super) has_begun: bool,
     /// Bytes up to the end of the last request that ends its connection, if one does.
     closed_at: Option<usize>,
-    refused: Option<FramingViolation>,
-    heads: u64,
+    pub(super) refused: Option<FramingViolation>,
+    pub(super) heads: u64,
     /// Written heads of the accepted ones.
     written: Vec<Vec<u8>>,
 }
@@ -67,7 +52,6 @@ pub(crate) fn run(data: &[u8]) {
     let at = usize::from(cut).min(bytes.len());
     assert_eq!(read([&bytes[..at], &bytes[at..]]), whole, "cut at {at}");
     assert_eq!(read(bytes.chunks(1)), whole, "byte by byte");
-    beside_guard(bytes, &whole);
     beside_httparse(bytes, &whole);
     beside_hyper(bytes, &whole);
     for (request, written) in whole.requests.iter().zip(&whole.written) {
@@ -76,7 +60,7 @@ pub(crate) fn run(data: &[u8]) {
 }
 
 /// Answers each request at once, as soon as it has been read.
-fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
+pub(super) fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let (mut server, mut read, mut unread, mut passed) =
         (ServerConnection::new(SERVER), Read::default(), Vec::new(), 0);
     for piece in pieces {
@@ -147,35 +131,6 @@ fn message(head: &RequestHead<'_>) -> Message {
             .collect(),
         body: Vec::new(),
     }
-}
-
-/// The same verdict, the same number of heads and the same place.
-fn beside_guard(bytes: &[u8], whole: &Read) {
-    let (judged, difference) = match whole.closed_at {
-        Some(end) => (&bytes[..end], Some(Difference::AfterLastRequest)),
-        None => (bytes, None),
-    };
-    let mut guard = HeadGuard::new(LIMITS);
-    let refused = guard.inspect(judged).err().map(|refusal| refusal.violation.as_str());
-    let ours = whole.refused.map(FramingViolation::as_str);
-    if refused != ours {
-        let difference = options_over_bound(whole);
-        assert_eq!(difference, Some(Difference::ConnectionOptions), "the guard: {refused:?}, here: {ours:?}");
-        return;
-    }
-    if refused.is_none() {
-        let phase = guard.phase();
-        assert_eq!(
-            (guard.heads(), phase != GuardPhase::Idle),
-            (whole.heads, whole.has_begun),
-            "{difference:?}"
-        );
-    }
-}
-
-/// The guard has no bound on options: it passes a head that is refused here for its number of fields.
-fn options_over_bound(whole: &Read) -> Option<Difference> {
-    (whole.refused == Some(FramingViolation::TooManyFields)).then_some(Difference::ConnectionOptions)
 }
 
 /// The same requests, with all that is in them.

@@ -11,14 +11,13 @@ mod hyper_server;
 pub(crate) mod proxied_request;
 pub(crate) mod proxied_response;
 pub(crate) mod recording;
-pub(crate) mod request_head;
 pub(crate) mod response_head;
 pub(crate) mod structured_fields;
 pub(crate) mod wire;
 mod world;
 
 use flashweir_http::fields::{ClientScheme, Hop};
-use flashweir_http::head_guard::HeadLimits;
+use flashweir_http1::head::HeadLimits;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Bounds of heads: large enough for mutations to be refused for other reasons than their size.

@@ -7,11 +7,10 @@
 //!
 //! The first byte says where the client's bytes are cut in two.
 
-use super::LIMITS;
+use super::http1_connection;
 use super::world::{self, Way};
 use crate::reference::{End, Kind, Message, lenient, strict};
 use bytes::Bytes;
-use flashweir_http::head_guard::{HeadGuard, ReadPhase};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
@@ -48,16 +47,16 @@ pub(crate) fn run(data: &[u8]) {
 async fn compare(cut: usize, bytes: &[u8]) {
     let (way, tape) = recorder().await;
     tape.borrow_mut().clear();
-    let mut guard = HeadGuard::new(LIMITS);
-    let is_refused = guard.inspect(bytes).is_err();
+    let read = http1_connection::read([bytes]);
+    let is_refused = read.refused.is_some();
     if HTTP2_PREFACE.starts_with(bytes) {
         // It looks like a head that is refused, but the server waits for the rest of the preface.
         exchange(way, bytes, cut, Some(0), &Rc::default()).await;
         assert!(tape.borrow().is_empty(), "nothing was asked for");
         return;
     }
-    let has_begun = guard.phase() != ReadPhase::Idle;
-    let whole = guard.heads() - u64::from(has_begun && !is_refused);
+    let has_begun = read.has_begun;
+    let whole = read.heads - u64::from(has_begun && !is_refused);
     let answers_wanted = (!is_refused).then_some(whole as usize);
     let counted = Rc::new(RefCell::new(0));
     let answers = exchange(way, bytes, cut, answers_wanted, &counted).await;

@@ -84,7 +84,6 @@ short_runs! {
     proxied_request,
     proxied_response,
     recording,
-    request_head,
     response_head,
     structured_fields,
     wire,

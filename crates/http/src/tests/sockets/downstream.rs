@@ -1,6 +1,6 @@
 //! Behaviour towards clients on real sockets when something goes wrong behind or before the answer.
 
-use crate::head_guard::HeadLimits;
+use crate::serve::HeadLimits;
 use crate::serve::{Connection, IncomingBody, ServeSettings, Server};
 use crate::tests::sockets::support::{RawUpstream, read_head, run, settings};
 use crate::upstream::{UpstreamShared, Upstreams};

@@ -1,8 +1,8 @@
 //! TLS and HTTP/2 on both sides, certificate reload, probes and shared ports.
 
 use crate::guarded::Protocol;
-use crate::head_guard::HeadLimits;
 use crate::listen;
+use crate::serve::HeadLimits;
 use crate::serve::{Connection, IncomingBody, IncomingBodyError, ServeSettings, Server};
 use crate::tests::sockets::support::{RawUpstream, get, refusing_address, run, settings};
 use crate::tls::{ServerTls, TlsError};

@@ -1,6 +1,6 @@
 //! Clients that end their half of the connection while they wait for an answer (RFC 9112 §9.6).
 
-use crate::head_guard::HeadLimits;
+use crate::serve::HeadLimits;
 use crate::serve::{Connection, IncomingBody, ServeSettings, Served, Server};
 use crate::tests::sockets::support::run;
 use bytes::Bytes;

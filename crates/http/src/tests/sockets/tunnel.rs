@@ -1,7 +1,7 @@
 //! WebSocket-like upgrades from a client through the gateway's parts to an upstream and back.
 
 use crate::fields::{ClientScheme, Hop, prepare_request, prepare_response};
-use crate::head_guard::HeadLimits;
+use crate::serve::HeadLimits;
 use crate::serve::{Connection, ConnectionEnd, IncomingBody, ServeSettings, Served, Server};
 use crate::tests::sockets::support::{RawUpstream, read_head, run, settings, until};
 use crate::tunnel::{PendingTunnel, TunnelEnd, TunnelReport};
@@ -70,7 +70,7 @@ async fn forward(
     prepare_response(&mut parts).map_err(std::io::Error::other)?;
     if parts.status == StatusCode::SWITCHING_PROTOCOLS {
         let on_end = move |report| reports.set(Some(report));
-        connection.hand_over(PendingTunnel::new(body.into_stream().unwrap(), idle_timeout, on_end)).unwrap();
+        connection.hand_over(PendingTunnel::new(body.into_stream().unwrap(), idle_timeout, on_end));
         let nothing = Empty::new().map_err(|never| match never {}).boxed_unsync();
         return Ok(Response::from_parts(parts, nothing));
     }

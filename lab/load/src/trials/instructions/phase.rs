@@ -33,16 +33,15 @@ pub(super) const TASKS: Phase =
 
 /// Phases and stages in the order of the tables: from the client's bytes to the end of the request. Several
 /// contain others.
-pub const PHASES: [Phase; 25] = [
+pub const PHASES: [Phase; 24] = [
     Phase { name: "accept", functions: &[("gateway::accept", &["accept_all::{closure}"])] },
     Phase {
         name: "client's connection, all of it",
         functions: &[("flashweir_http::serve::Server", &["::serve::{closure}"])],
     },
-    Phase { name: "HTTP/1 head guard", functions: &[("http::head_guard::HeadGuard", &["::inspect"])] },
     Phase {
-        name: "HTTP/1 head parsed (hyper)",
-        functions: &[("hyper::proto::h1::role::Server", &["::parse"])],
+        name: "HTTP/1: a request's head read",
+        functions: &[("flashweir_http::serve::http1::Http1", &["::poll_head"])],
     },
     Phase {
         name: "request: from its head to its answer",
@@ -80,14 +79,14 @@ pub const PHASES: [Phase; 25] = [
         functions: &[("flashweir_http::upstream::Upstreams", &["::send_with::{closure}"])],
     },
     Phase {
-        name: "upstream's connection, all of it",
-        functions: &[("flashweir_http::upstream::pool", &["handshake::{closure}::{closure}"])],
+        name: "- upstream: request out, response's head in",
+        functions: &[("flashweir_http::upstream::connection::Connection", &["::poll_response"])],
     },
     Phase { name: "answer relayed", functions: &[("gateway::forward", &["::relay"])] },
     Phase { name: "refuse", functions: &[("flashweir_gateway::refuse", &["::refuse"])] },
     Phase {
-        name: "HTTP/1 head written (hyper)",
-        functions: &[("hyper::proto::h1::role::Server", &["::encode"])],
+        name: "HTTP/1: a response written",
+        functions: &[("flashweir_http::serve::http1::Http1", &["::begin_response", "::poll_send"])],
     },
     Phase { name: "finish", functions: &[("gateway::finish::Watch", &["::finish"])] },
     Phase {
