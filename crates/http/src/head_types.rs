@@ -8,6 +8,11 @@ use http::uri::Uri;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::ext::ReasonPhrase;
 
+/// Fields that a request gets on its way, at most as a rule: four of forwarding, `Via`, a deadline.
+const ADDED_TO_REQUEST: usize = 6;
+/// The same of a response: `Via`, `Date`.
+const ADDED_TO_RESPONSE: usize = 2;
+
 /// A request's head; `bytes` are those that it was read from, which its target and values keep. None if the
 /// types cannot hold it.
 pub(crate) fn request_of(head: &RequestHead<'_>, bytes: &Bytes) -> Option<Request<()>> {
@@ -15,7 +20,7 @@ pub(crate) fn request_of(head: &RequestHead<'_>, bytes: &Bytes) -> Option<Reques
     *request.method_mut() = Method::from_bytes(head.method_name()).ok()?;
     *request.uri_mut() = Uri::from_maybe_shared(bytes.slice_ref(head.target())).ok()?;
     *request.version_mut() = version_of(head.version());
-    *request.headers_mut() = map_of(head.fields(), bytes)?;
+    *request.headers_mut() = fields_of(head.fields(), bytes, ADDED_TO_REQUEST)?;
     Some(request)
 }
 
@@ -24,7 +29,7 @@ pub(crate) fn response_of(head: &ResponseHead<'_>, bytes: &Bytes) -> Option<Resp
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::from_u16(head.status()).ok()?;
     *response.version_mut() = version_of(head.version());
-    *response.headers_mut() = map_of(head.fields(), bytes)?;
+    *response.headers_mut() = fields_of(head.fields(), bytes, ADDED_TO_RESPONSE)?;
     let usual = response.status().canonical_reason().unwrap_or_default();
     if head.reason() != usual.as_bytes()
         && let Ok(reason) = ReasonPhrase::try_from(head.reason())
@@ -36,7 +41,12 @@ pub(crate) fn response_of(head: &ResponseHead<'_>, bytes: &Bytes) -> Option<Resp
 
 /// Fields, in their order within one name.
 pub(crate) fn map_of(fields: Fields<'_>, bytes: &Bytes) -> Option<HeaderMap> {
-    let mut map = HeaderMap::with_capacity(fields.len());
+    fields_of(fields, bytes, 0)
+}
+
+/// The same, with room for more: to grow costs as much as to fill.
+fn fields_of(fields: Fields<'_>, bytes: &Bytes, added: usize) -> Option<HeaderMap> {
+    let mut map = HeaderMap::with_capacity(fields.len() + added);
     for field in fields.iter() {
         let name = match field.known.http_name() {
             Some(name) => name.clone(),

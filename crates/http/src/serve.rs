@@ -13,6 +13,7 @@ mod local;
 mod response_head;
 mod stream;
 mod stream_io;
+mod when_woken;
 mod wire;
 
 use crate::guarded::{GuardHandle, Guarded, Protocol};
@@ -38,6 +39,7 @@ pub use stream::StreamCut;
 use stream::StreamState;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout};
+use when_woken::WhenWoken;
 
 /// Settings by which connections from clients are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +148,7 @@ impl Server {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
         E: Into<Box<dyn StdError + Send + Sync>> + 'static,
     {
-        let mut drain = std::pin::pin!(drain);
+        let mut drain = std::pin::pin!(WhenWoken::new(drain));
         let connection = Connection::new(io.handle());
         let protocol = match protocol {
             Some(protocol) => {

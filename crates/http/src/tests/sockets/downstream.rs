@@ -90,3 +90,49 @@ fn a_refusal_reaches_a_client_that_is_still_sending() {
         assert_eq!(served.await.unwrap().requests, 1);
     });
 }
+
+/// A client may read nothing before it has sent all: its upload must not wait for its response to be read.
+#[test]
+fn an_upload_goes_on_while_its_response_waits_for_a_reader() {
+    const BYTES: usize = 16 << 20;
+    run(async {
+        let upstream = RawUpstream::start(|_, mut stream| async move {
+            read_head(&mut stream).await;
+            let (mut reading, mut writing) = stream.split();
+            let write = async {
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {BYTES}\r\n\r\n");
+                writing.write_all(head.as_bytes()).await.unwrap();
+                writing.write_all(&vec![b'd'; BYTES]).await.unwrap();
+            };
+            let read = async {
+                let mut upload = vec![0; BYTES];
+                reading.read_exact(&mut upload).await.unwrap();
+                assert!(upload.iter().all(|byte| *byte == b'u'));
+            };
+            tokio::join!(write, read);
+        })
+        .await;
+        let shared = UpstreamShared::new(settings(&[upstream.address])).unwrap();
+        let upstreams = Rc::new(Upstreams::<IncomingBody>::new(shared, Rng::new(1)));
+        let (mut client, accepted) = connect().await;
+        let (served, service) = (server(), Rc::clone(&upstreams));
+        spawn_local(async move {
+            let service = move |request: Request<IncomingBody>, _: &Connection| {
+                let upstreams = Rc::clone(&service);
+                async move { upstreams.send(request).await }
+            };
+            served.serve(served.guard(accepted), None, service, std::future::pending()).await
+        });
+        let head = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {BYTES}\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        client.write_all(&vec![b'u'; BYTES]).await.unwrap();
+        let answer = read_head(&mut client).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        let mut download = vec![0; BYTES];
+        client.read_exact(&mut download).await.unwrap();
+        assert!(download.iter().all(|byte| *byte == b'd'));
+        // Both connections go on.
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        assert_eq!((upstreams.shared().in_flight(), upstream.accepted.get()), (0, 1));
+    });
+}
