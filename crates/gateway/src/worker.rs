@@ -15,18 +15,19 @@ use flashweir_telemetry::{Bound, Table};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Runs worker `index` to its end on the calling thread.
 pub(crate) fn run(index: usize, shared: Arc<Shared>, listeners: WorkerListeners, ends: WorkerEnds) {
     let mut report = Report { stopped: ends.stopped.clone(), how: Stopped::by_panic() };
-    let outcome = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
-        let _entered = runtime.enter();
-        let listeners = listeners.into_tokio()?;
-        Ok(LocalSet::new().block_on(&runtime, work(index, shared, listeners, ends)))
+    // Not a `LocalSet` on an ordinary runtime: that writes to its own waker whenever the kernel reports something.
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let outcome = runtime.and_then(|runtime| {
+        runtime.block_on(async { Ok(work(index, shared, listeners.into_tokio()?, ends).await) })
     });
     report.how = match outcome {
         Ok(requests_cut) => Stopped { requests_cut, failure: None },

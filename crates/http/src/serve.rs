@@ -125,7 +125,7 @@ impl Server {
         Guarded::new(io)
     }
 
-    /// Serves one connection to its end; must run inside a `LocalSet`.
+    /// Serves one connection to its end; must run inside a `LocalSet` or a `LocalRuntime`.
     ///
     /// `protocol` is what ALPN chose, `None` to find out from the first bytes. `service` is called for each
     /// request with the connection it came on; an error from it closes the connection without an answer. A

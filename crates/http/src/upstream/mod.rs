@@ -189,7 +189,7 @@ impl<B: RequestBody> Upstreams<B> {
         self.send_for(None, request).await
     }
 
-    /// Sends a request and waits for the response's head; must run inside a `LocalSet`. `client` identifies
+    /// Sends a request and waits for the response's head; must run inside a `LocalSet` or a `LocalRuntime`. `client` identifies
     /// the client, so that the requests of one of them do not count as an upstream's bad health.
     ///
     /// The request has gone through [`fields::prepare_request`](crate::fields::prepare_request): target in
