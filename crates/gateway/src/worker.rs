@@ -24,7 +24,8 @@ use tokio_util::task::TaskTracker;
 /// Runs worker `index` to its end on the calling thread.
 pub(crate) fn run(index: usize, shared: Arc<Shared>, listeners: WorkerListeners, ends: WorkerEnds) {
     let mut report = Report { stopped: ends.stopped.clone(), how: Stopped::by_panic() };
-    // Not a `LocalSet` on an ordinary runtime: that writes to its own waker whenever the kernel reports something.
+    // Not a `LocalSet` on an ordinary runtime: that writes to its own waker whenever the kernel reports
+    // something.
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
     let outcome = runtime.and_then(|runtime| {
         runtime.block_on(async { Ok(work(index, shared, listeners.into_tokio()?, ends).await) })

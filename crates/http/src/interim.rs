@@ -1,9 +1,9 @@
 //! Interim responses of an upstream (1xx) on their way to one client (RFC 9110 §15.2: a proxy forwards them).
 //!
-//! To a client of HTTP/1.1 the task of its connection writes them before the final response; a stream of HTTP/2
-//! sends its own. An upstream's 100 is not among them: it only releases a body that waits for it, and the client
-//! is sent a 100 of this server when the service reads that body. Nothing is locked by two cores: both ends of an
-//! exchange run on one worker.
+//! To a client of HTTP/1.1 the task of its connection writes them before the final response; a stream of
+//! HTTP/2 sends its own. An upstream's 100 is not among them: it only releases a body that waits for it,
+//! and the client is sent a 100 of this server when the service reads that body. Nothing is locked by two
+//! cores: both ends of an exchange run on one worker.
 
 use crate::fields::prepare_response;
 use flashweir_core::limits::INTERIM_RESPONSE_BYTES;

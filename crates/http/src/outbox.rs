@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
 
-/// What is to be written next.
+/// Bytes to be written next.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     gathered: Vec<u8>,

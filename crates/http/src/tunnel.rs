@@ -36,7 +36,8 @@ pub struct TunnelReport {
     pub end: TunnelEnd,
 }
 
-/// A switch of protocols that the upstream has agreed to, waiting for the client's connection to be handed over.
+/// A switch of protocols that the upstream has agreed to, waiting for the client's connection to be
+/// handed over.
 ///
 /// Reports exactly once, also when it is dropped unopened.
 pub struct PendingTunnel {

@@ -34,7 +34,7 @@ pub(super) struct Http1<Io, S, F, B> {
     /// Boxed once for all requests.
     answer: Pin<Box<Option<F>>>,
     body: Pin<Box<Option<B>>>,
-    /// The body has failed; told once what came before it is written.
+    /// Failure of the body, returned after what came before it is written.
     failed: Option<BoxError>,
     in_flight: Option<InFlight>,
     is_head: bool,
@@ -353,7 +353,7 @@ where
 
 impl<Io, S, F, B> Drop for Http1<Io, S, F, B> {
     fn drop(&mut self) {
-        // A body that somebody still holds does not keep the connection open.
+        // A body that is still held elsewhere does not keep the connection open.
         drop(self.wire.take_stream());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
 use std::task::{Context, Poll, Wake, Waker};
 
 pin_project! {
-    /// A future that mostly waits beside others that are busy: being asked in vain costs one load.
+    /// A future that mostly waits beside others that are busy: a poll that it did not ask for costs one load.
     pub(super) struct WhenWoken<F> {
         #[pin]
         future: F,
@@ -16,7 +16,7 @@ pin_project! {
     }
 }
 
-/// Whether the future asked to be polled.
+/// Wish of the future to be polled.
 struct Woken {
     is_woken: AtomicBool,
     task: Waker,

@@ -115,8 +115,8 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Wire<Io> {
         Ok(())
     }
 
-    /// Looks whether the client is still there while its answer is made or sent. Bytes of its next request are
-    /// kept, as many as a head may have.
+    /// Looks whether the client is still there while its answer is made or sent. Bytes of its next
+    /// request are kept, as many as a head may have.
     ///
     /// # Errors
     /// It has gone.
@@ -152,7 +152,7 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Wire<Io> {
         Ok(())
     }
 
-    /// The response has ended: what is left of the request's body can be read by nobody.
+    /// The response has ended: the rest of the request's body can be read no more.
     pub(super) fn end_exchange(&self) -> Disposition {
         let inner = &mut *self.inner.borrow_mut();
         (inner.readable, inner.is_body_dropped, inner.ahead) = (0, false, None);

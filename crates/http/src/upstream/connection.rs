@@ -1,8 +1,8 @@
 //! One HTTP/1.1 connection to an upstream: a request out and its response in, by the state machine of
 //! `flashweir-http1`, within the task of the request.
 //!
-//! Whoever polls for the response sends the request on the way: head and first bytes of the body in one
-//! write. A response that begins before its request has ended is left to [`early_answer`](super::early_answer).
+//! Polling for the response also sends the request: head and first bytes of the body in one write. A
+//! response that begins before its request has ended is left to [`early_answer`](super::early_answer).
 
 use super::RequestBody;
 use super::connect::UpstreamIo;
@@ -275,7 +275,7 @@ impl<B: RequestBody> Connection<B> {
         }
     }
 
-    /// What a switch of protocols leaves: the stream, and what was read of it.
+    /// The stream that a switch of protocols leaves, and the bytes read of it.
     pub(super) fn into_stream(self) -> (UpstreamIo, Bytes) {
         (self.io, self.received.freeze())
     }
@@ -342,8 +342,8 @@ impl<B: RequestBody> Connection<B> {
         Ok(())
     }
 
-    /// Writes what is to be written. Where the socket takes no more after its first byte, no more is sent, and
-    /// the response may come all the same.
+    /// Writes what is to be written. Where the socket takes no more after its first byte, no more is
+    /// sent, and the response may come all the same.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
         match ready!(self.outbox.poll_write(&mut self.io, cx)) {
             Ok(()) => {}

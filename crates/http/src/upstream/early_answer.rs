@@ -1,7 +1,7 @@
 //! Responses that begin before their request has ended.
 //!
 //! The client may read nothing before it has sent all, so the rest of the request must not wait for a reader
-//! of the response: a task of its own carries both. Rare, and bounded by the connections.
+//! of the response: a separate task carries both. Rare, and bounded by the connections.
 
 use super::RequestBody;
 use super::error::UpstreamError;

@@ -23,6 +23,7 @@ mod send_http1;
 mod send_http2;
 mod settings;
 mod shared;
+mod slot;
 mod socket;
 mod stream;
 
@@ -189,8 +190,9 @@ impl<B: RequestBody> Upstreams<B> {
         self.send_for(None, request).await
     }
 
-    /// Sends a request and waits for the response's head; must run inside a `LocalSet` or a `LocalRuntime`. `client` identifies
-    /// the client, so that the requests of one of them do not count as an upstream's bad health.
+    /// Sends a request and waits for the response's head; must run inside a `LocalSet` or a
+    /// `LocalRuntime`. `client` identifies the client, so that the requests of one of them do not count
+    /// as an upstream's bad health.
     ///
     /// The request has gone through [`fields::prepare_request`](crate::fields::prepare_request): target in
     /// origin-form, `Host` set. It is tried elsewhere when none of it was sent, and sent twice at most, as
@@ -267,8 +269,8 @@ impl<B: RequestBody> Upstreams<B> {
         self.shared.choose(tried, balancer, rng)
     }
 
-    /// One attempt, or two; after a failure the request's body is still in `outgoing` only if nothing was sent
-    /// since.
+    /// One attempt, or two; after a failure the request's body is still in `outgoing` only if nothing was
+    /// sent since.
     async fn send_to(
         &self,
         index: usize,

@@ -12,6 +12,7 @@ use super::connect::ConnectTarget;
 use super::connection::Connection;
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::shared::InFlight;
+use super::slot::Slot;
 use super::stream::UpstreamStream;
 use flashweir_core::Instant;
 use std::cell::{Cell, RefCell};
@@ -66,10 +67,6 @@ pub(super) enum Choice {
     New,
 }
 
-/// One of the pool's connections, counted until dropped.
-#[derive(Debug)]
-pub(super) struct Slot(Rc<Cell<usize>>);
-
 impl<B: RequestBody> Http1Pool<B> {
     pub(super) fn new(
         index: usize,
@@ -109,10 +106,10 @@ impl<B: RequestBody> Http1Pool<B> {
                 return Ok(connection);
             }
         }
-        let slot = self.take_slot().or_else(|| {
+        let slot = Slot::take(&self.open, self.connections_max).or_else(|| {
             // An idle one may make room, where none of those may be used.
             self.idle.borrow_mut().pop_front();
-            self.take_slot()
+            Slot::take(&self.open, self.connections_max)
         });
         let slot = slot.ok_or_else(|| UpstreamError::new(UpstreamErrorKind::Full, Some(self.index)))?;
         // Boxed, or each request that finds an open connection would carry the room for opening one.
@@ -204,14 +201,6 @@ impl<B: RequestBody> Http1Pool<B> {
     fn now(&self) -> Instant {
         Instant::from_duration(self.origin.elapsed())
     }
-
-    fn take_slot(&self) -> Option<Slot> {
-        if self.open.get() >= self.connections_max {
-            return None;
-        }
-        self.open.set(self.open.get() + 1);
-        Some(Slot(Rc::clone(&self.open)))
-    }
 }
 
 impl<B: RequestBody> Http1Connection<B> {
@@ -220,7 +209,7 @@ impl<B: RequestBody> Http1Connection<B> {
         self.exchange.answers() > 0
     }
 
-    /// What a switch of protocols leaves.
+    /// The stream that a switch of protocols leaves.
     pub(super) fn into_stream(self, in_flight: InFlight) -> UpstreamStream {
         let (io, received) = self.exchange.into_stream();
         UpstreamStream { io, received, _counted: (self._slot, in_flight) }
@@ -228,12 +217,6 @@ impl<B: RequestBody> Http1Connection<B> {
 
     fn answers(&self) -> u32 {
         self.exchange.answers().try_into().unwrap_or(u32::MAX)
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
     }
 }
 

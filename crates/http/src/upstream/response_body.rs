@@ -11,7 +11,6 @@ use bytes::Bytes;
 use flashweir_http1::body::BodyFraming;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -27,22 +26,20 @@ enum Source<B> {
     Ended,
 }
 
-pin_project! {
-    /// The body of an upstream's response.
-    ///
-    /// Read to its end, its HTTP/1.1 connection goes back to the pool. Dropped before, or failed, the
-    /// connection is closed (HTTP/2: the stream is reset), so no server works for a client that has gone. An
-    /// end before the announced length is an error, never an end. That of a 101 response becomes
-    /// [a stream](Self::into_stream).
-    pub struct UpstreamBody<B> {
-        #[pin]
-        silence: Option<Sleep>,
-        idle_timeout: Duration,
-        index: usize,
-        // Bytes to come of an HTTP/1.1 body that has said how many.
-        left: Option<u64>,
-        source: Source<B>,
-    }
+/// The body of an upstream's response.
+///
+/// Read to its end, its HTTP/1.1 connection goes back to the pool. Dropped before, or failed, the
+/// connection is closed (HTTP/2: the stream is reset), so no server works for a client that has gone. An
+/// end before the announced length is an error, never an end. That of a 101 response becomes [a
+/// stream](Self::into_stream).
+pub struct UpstreamBody<B> {
+    /// Made when the body first waits, as most never do.
+    silence: Option<Pin<Box<Sleep>>>,
+    idle_timeout: Duration,
+    index: usize,
+    /// Bytes to come of an HTTP/1.1 body that has said how many.
+    left: Option<u64>,
+    source: Source<B>,
 }
 
 impl<B: RequestBody> UpstreamBody<B> {
@@ -150,23 +147,21 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
-        let mut this = self.project();
-        match this.source.poll_frame(cx, *this.index) {
+        let this = self.get_mut();
+        match this.source.poll_frame(cx, this.index) {
             Poll::Ready(Some(Ok(frame))) => {
-                if this.silence.is_some() {
-                    this.silence.set(None);
-                }
-                if let (Some(left), Some(data)) = (&mut *this.left, frame.data_ref()) {
+                this.silence = None;
+                if let (Some(left), Some(data)) = (&mut this.left, frame.data_ref()) {
                     *left = left.saturating_sub(data.len() as u64);
                 }
                 // The task that reads an early answer knows its end, too.
-                if this.source.has_ended() || *this.left == Some(0) {
+                if this.source.has_ended() || this.left == Some(0) {
                     this.source.end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => {
-                *this.source = Source::Ended;
+                this.source = Source::Ended;
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Ready(None) => {
@@ -174,16 +169,12 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
                 Poll::Ready(None)
             }
             Poll::Pending => {
-                // Most bodies never wait, so the timer is made only now.
-                if this.silence.is_none() {
-                    this.silence.set(Some(sleep(*this.idle_timeout)));
-                }
-                let is_silent = this.silence.as_pin_mut().is_some_and(|sleep| sleep.poll(cx).is_ready());
-                if !is_silent {
+                let silence = this.silence.get_or_insert_with(|| Box::pin(sleep(this.idle_timeout)));
+                if silence.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                *this.source = Source::Ended;
-                let error = UpstreamError::new(UpstreamErrorKind::BodyTimeout, Some(*this.index));
+                this.source = Source::Ended;
+                let error = UpstreamError::new(UpstreamErrorKind::BodyTimeout, Some(this.index));
                 Poll::Ready(Some(Err(error)))
             }
         }

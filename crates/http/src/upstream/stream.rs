@@ -1,13 +1,13 @@
 //! A connection to an upstream that has switched protocols.
 
 use super::connect::UpstreamIo;
-use super::pool::Slot;
 use super::shared::InFlight;
+use super::slot::Slot;
 use bytes::Bytes;
 use std::fmt;
 
-/// What is left of an exchange whose response was 101: bytes both ways. Counts as a connection and as a
-/// request in flight until it is dropped.
+/// Stream that is left of an exchange whose response was 101: bytes both ways. Counts as a connection and
+/// as a request in flight until it is dropped.
 pub struct UpstreamStream {
     pub(crate) io: UpstreamIo,
     /// Bytes that came behind the response.

@@ -122,7 +122,8 @@ async fn answer(
     let Some(asking) = connection.begin(is_probe) else {
         return Ok(problem(StatusCode::SERVICE_UNAVAILABLE, "too many admin requests at once"));
     };
-    // One answer a turn: a client that sends many requests at once would have the core until its buffers are full.
+    // One answer a turn: a client that sends many requests at once would have the core until its buffers
+    // are full.
     tokio::task::yield_now().await;
     let mut routes = answers.routes.clone();
     let response = tower_service::Service::call(&mut routes, request.map(axum::body::Body::new)).await?;

@@ -46,7 +46,7 @@ fn made_by_the_grammar(data: &[u8]) {
     assert_eq!(chunks(&body), Ok(Some((content, body.len()))));
 }
 
-/// Place behind the body, read as its bytes come, so many at a time.
+/// Place behind the body, read as its bytes come, `piece` at a time.
 fn end_of(body: &[u8], piece: usize) -> Result<Option<usize>, FramingViolation> {
     let mut reader = BodyReader::new(LIMITS);
     reader.begin(BodyFraming::Chunked);

@@ -1,5 +1,5 @@
-//! The server's side of `flashweir-http1` beside two other readers of requests: `httparse` with the plain rules
-//! of RFC 9112, and hyper. What is accepted is read as the same requests.
+//! The server's side of `flashweir-http1` beside two other readers of requests: `httparse` with the plain
+//! rules of RFC 9112, and hyper. What is accepted is read as the same requests.
 //!
 //! The verdict does not depend on how the
 //! bytes are cut, and a head that is written from an accepted one is read as strictly, with the same fields.

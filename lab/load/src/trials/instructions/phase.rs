@@ -137,8 +137,8 @@ mod tests {
             ["received: head, service, class, client"]
         );
         assert_eq!(
-            phase("<hyper::proto::h1::role::Server as hyper::proto::h1::Http1Transaction>::parse"),
-            ["HTTP/1 head parsed (hyper)"]
+            phase("flashweir_http::serve::http1::Http1<Io,S,F,B>::poll_head"),
+            ["HTTP/1: a request's head read"]
         );
         assert_eq!(phase("core::ptr::drop_in_place<flashweir_telemetry::Table>"), [""; 0]);
     }
