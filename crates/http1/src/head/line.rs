@@ -103,6 +103,28 @@ fn trimmed(line: &[u8], from: usize) -> (usize, usize, bool) {
 /// # Errors
 /// The first rule that the line breaks.
 pub(crate) fn judge_line(bytes: &[u8], at: usize, end: usize) -> Result<FieldSpan, FramingViolation> {
+    let span = judge_line_of_response(bytes, at, end)?;
+    let name = span.name.of(bytes);
+    if span.known == KnownField::Other && FRAMING_NAME_BYTES.contains(&name.len()) {
+        // Gateway interfaces such as CGI turn `-` into `_`, and some every other sign: such a spelling of a
+        // framing field would reach some servers as that very field.
+        let meant = KnownField::of_respelt(name);
+        if matches!(meant, KnownField::ContentLength | KnownField::TransferEncoding) {
+            return Err(FramingViolation::FieldName);
+        }
+    }
+    Ok(span)
+}
+
+/// The same of a response, whose framing no other spelling changes.
+///
+/// # Errors
+/// The first rule that the line breaks.
+pub(crate) fn judge_line_of_response(
+    bytes: &[u8],
+    at: usize,
+    end: usize,
+) -> Result<FieldSpan, FramingViolation> {
     let line = bytes.get(at..end).unwrap_or_default();
     check_bytes(line)?;
     if line.first().is_some_and(|&byte| is_blank(byte)) {
@@ -117,14 +139,6 @@ pub(crate) fn judge_line(bytes: &[u8], at: usize, end: usize) -> Result<FieldSpa
         Some(_) => {}
     }
     let known = KnownField::of(name);
-    if known == KnownField::Other && FRAMING_NAME_BYTES.contains(&name.len()) {
-        // Gateway interfaces such as CGI turn `-` into `_`, and some every other sign: such a spelling of a
-        // framing field would reach some servers as that very field.
-        let meant = KnownField::of_respelt(name);
-        if matches!(meant, KnownField::ContentLength | KnownField::TransferEncoding) {
-            return Err(FramingViolation::FieldName);
-        }
-    }
     let value = trim(&line[colon + 1..]);
     let start = at + colon + 1 + offset_of(value, &line[colon + 1..]);
     Ok(FieldSpan {

@@ -2,8 +2,8 @@
 //! are, of lines that end in LF alone (RFC 9112 §2.2).
 //!
 //! Nothing can be smuggled past a head that this hop writes itself, so an old server's line ends are
-//! accepted; two framings, lengths that disagree and folded lines (RFC 9112 §5.2, §6.3) leave open where the
-//! response ends, and are refused: the client gets 502.
+//! accepted, and a length beside chunks is forgotten (RFC 9112 §6.3); lengths that disagree and folded lines
+//! (§5.2) leave open where the response ends, and are refused: the client gets 502.
 
 use super::body_framing::{BodyFraming, NO_CONTENT, SWITCHING_PROTOCOLS};
 use super::connection_options::ConnectionOptions;
@@ -142,7 +142,7 @@ impl ResponseReader {
                 self.end(bytes)?;
                 return Ok(true);
             }
-            let span = line::judge_line(bytes, line.start, line.end)?;
+            let span = line::judge_line_of_response(bytes, line.start, line.end)?;
             framing.take_of_response(span.known, span.value.of(bytes))?;
             fields.push(span);
             if fields.len() > limits.fields_max {
@@ -154,10 +154,12 @@ impl ResponseReader {
     /// Judges the head as a whole (RFC 9112 §6.1, §6.3).
     fn end(&mut self, bytes: &[u8]) -> Result<(), FramingViolation> {
         let is_http11 = self.line.is_some_and(|line| line.version == Version::Http11);
-        match (self.framing.is_chunked, self.framing.content_length) {
-            (true, Some(_)) => return Err(FramingViolation::LengthAndTransferEncoding),
-            (true, None) if !is_http11 => return Err(FramingViolation::TransferEncoding),
-            _ => {}
+        if self.framing.is_chunked {
+            if !is_http11 {
+                return Err(FramingViolation::TransferEncoding);
+            }
+            // Chunks override a length; this hop passes none on.
+            self.framing.content_length = None;
         }
         self.options = ConnectionOptions::of(Fields::new(bytes, &self.fields))?;
         self.is_whole = true;
