@@ -242,30 +242,39 @@ where
     }
 
     fn put(&mut self, frame: Frame<Bytes>) -> Result<(), BoxError> {
-        let inner = &mut *self.wire.inner.borrow_mut();
-        match frame.into_data() {
-            Ok(content) => match inner.machine.frame(content.len() as u64)? {
-                ContentFrame::Plain => inner.outbox.put(b"", content, b""),
-                ContentFrame::Chunk(prefix) => inner.outbox.put(prefix.as_bytes(), content, CHUNK_END),
-                ContentFrame::Discard => {}
-            },
-            Err(frame) => {
-                if let Ok(trailers) = frame.into_trailers()
-                    && self.takes_trailers
-                    && inner.machine.end_with_trailers()
-                {
-                    head_types::write_trailers(&trailers, inner.outbox.gathered());
-                    self.body.set(None);
+        let mut is_ended = false;
+        {
+            let inner = &mut *self.wire.inner.borrow_mut();
+            match frame.into_data() {
+                Ok(content) => match inner.machine.frame(content.len() as u64)? {
+                    ContentFrame::Plain => inner.outbox.put(b"", content, b""),
+                    ContentFrame::Chunk(prefix) => inner.outbox.put(prefix.as_bytes(), content, CHUNK_END),
+                    ContentFrame::Discard => {}
+                },
+                Err(frame) => {
+                    if let Ok(trailers) = frame.into_trailers()
+                        && self.takes_trailers
+                        && inner.machine.end_with_trailers()
+                    {
+                        head_types::write_trailers(&trailers, inner.outbox.gathered());
+                        is_ended = true;
+                    }
                 }
             }
+        }
+        if is_ended {
+            self.body.set(None);
         }
         Ok(())
     }
 
+    /// The body has ended. It is dropped while the connection is not borrowed: it may hold a request's body.
     fn end_response(&mut self) -> Result<(), BoxError> {
-        let inner = &mut *self.wire.inner.borrow_mut();
-        let end = inner.machine.end()?;
-        inner.outbox.put_end(end);
+        {
+            let inner = &mut *self.wire.inner.borrow_mut();
+            let end = inner.machine.end()?;
+            inner.outbox.put_end(end);
+        }
         self.body.set(None);
         Ok(())
     }

@@ -135,7 +135,10 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Wire<Io> {
         {
             let Some(io) = &mut inner.io else { return Ok(()) };
             match read_into(io, cx, &mut inner.received) {
-                Poll::Pending => break,
+                Poll::Pending => {
+                    inner.rest();
+                    break;
+                }
                 Poll::Ready(Ok(0)) => {
                     inner.has_input_ended = true;
                     let Some(ends) = &mut inner.ends else {
@@ -196,7 +199,7 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Inner<Io> {
         read
     }
 
-    /// An idle connection keeps no buffer.
+    /// A connection that waits keeps no buffer.
     pub(super) fn rest(&mut self) {
         if self.received.is_empty() {
             give_back(&mut self.received);

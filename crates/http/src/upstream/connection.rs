@@ -357,7 +357,12 @@ impl<B: RequestBody> Connection<B> {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, UpstreamError>> {
-        read_into(&mut self.io, cx, &mut self.received).map_err(|error| self.reset(error))
+        let read = read_into(&mut self.io, cx, &mut self.received);
+        if read.is_pending() && self.received.is_empty() {
+            // A connection that waits keeps no buffer.
+            self.release();
+        }
+        read.map_err(|error| self.reset(error))
     }
 
     fn pass_interim(&self, bytes: usize, status: u16, interims: Option<&Interims>) {
