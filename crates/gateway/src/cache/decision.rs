@@ -6,7 +6,6 @@ use crate::refusal::Refusal;
 use http::Response;
 
 /// The decision about a request.
-#[expect(clippy::large_enum_variant, reason = "moved once; a box would be an allocation for each answer")]
 pub(crate) enum Decision {
     /// It goes to the origin.
     Admit(Box<Permit>),
