@@ -256,6 +256,7 @@ where
                         && self.takes_trailers
                         && inner.machine.end_with_trailers()
                     {
+                        inner.end_body();
                         head_types::write_trailers(&trailers, inner.outbox.gathered());
                         is_ended = true;
                     }
@@ -274,6 +275,7 @@ where
             let inner = &mut *self.wire.inner.borrow_mut();
             let end = inner.machine.end()?;
             inner.outbox.put_end(end);
+            inner.end_body();
         }
         self.body.set(None);
         Ok(())
@@ -306,7 +308,7 @@ where
                 }
                 Stage::Sending => {
                     ready!(self.poll_send(cx))?;
-                    let disposition = self.wire.end_exchange();
+                    let disposition = self.wire.disposition();
                     self.in_flight = None;
                     self.stage = match disposition {
                         Disposition::Tunnel => Stage::Tunnel,

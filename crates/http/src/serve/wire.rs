@@ -155,16 +155,22 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Wire<Io> {
         Ok(())
     }
 
-    /// The response has ended: the rest of the request's body can be read no more.
-    pub(super) fn end_exchange(&self) -> Disposition {
-        let inner = &mut *self.inner.borrow_mut();
-        (inner.readable, inner.is_body_dropped, inner.ahead) = (0, false, None);
-        inner.body_waker.take().into_iter().for_each(Waker::wake);
-        inner.machine.disposition()
+    pub(super) fn disposition(&self) -> Disposition {
+        self.inner.borrow().machine.disposition()
     }
 }
 
 impl<Io: AsyncRead + AsyncWrite + Unpin> Inner<Io> {
+    /// The response has ended: the rest of the request's body can be read no more. Bytes of a step that was
+    /// taken ahead are behind the machine, and must not be read once more as something else.
+    pub(super) fn end_body(&mut self) {
+        (self.readable, self.is_body_dropped) = (0, false);
+        if let Some(Ok(step)) = self.ahead.take() {
+            self.received.advance(step.taken);
+        }
+        self.body_waker.take().into_iter().for_each(Waker::wake);
+    }
+
     /// A request with a body begins; it is read by this number.
     pub(super) fn begin_body(&mut self, number: u64) {
         (self.readable, self.is_body_dropped) = (number, false);

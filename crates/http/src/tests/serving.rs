@@ -10,6 +10,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Full};
 
 use hyper_util::rt::TokioIo;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -283,5 +284,49 @@ fn a_service_error_closes_without_an_answer() {
         client.read_to_end(&mut answer).await.unwrap();
         assert!(answer.is_empty());
         assert!(matches!(served.await.unwrap().end, ConnectionEnd::Failed(_)));
+    });
+}
+
+/// The rest of a body whose request is answered already is a body all the same, however much of it has
+/// been looked at: its bytes never become a request.
+#[test]
+fn a_body_that_is_held_beyond_its_answer_hides_no_request() {
+    run(async {
+        let (mut client, server_side) = duplex(64 * 1024);
+        let (held, paths) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(Vec::new())));
+        let seen = Rc::clone(&paths);
+        let served = spawn_local(async move {
+            let service = move |request: Request<IncomingBody>, _: &Connection| {
+                let (held, paths) = (Rc::clone(&held), Rc::clone(&seen));
+                async move {
+                    paths.borrow_mut().push(request.uri().path().to_owned());
+                    let mut body = request.into_body();
+                    if let Some(frame) = body.frame().await {
+                        frame?;
+                    }
+                    held.borrow_mut().push(body);
+                    Ok::<_, IncomingBodyError>(Response::new(Full::<Bytes>::from("ok")))
+                }
+            };
+            let server = Server::new(SETTINGS);
+            server.serve(server.guard(server_side), None, service, std::future::pending()).await
+        });
+        // As long as what came of its chunk, with the chunk's frame, before the answer.
+        let hidden = "\r\n0\r\n\r\nGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
+        let content = format!("{}{hidden}", "p".repeat(200));
+        let size = format!("{:x}\r\n", content.len());
+        let (early, late) = content.split_at(hidden.len() - "\r\n".len() - size.len());
+        let head = "POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+        client.write_all(format!("{head}1\r\nx\r\n{size}{early}").as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\nok") {
+            answer.push(client.read_u8().await.unwrap());
+        }
+        let next = "GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        client.write_all(format!("{late}\r\n0\r\n\r\n{next}").as_bytes()).await.unwrap();
+        let mut answers = String::new();
+        client.read_to_string(&mut answers).await.unwrap();
+        served.await.unwrap();
+        assert_eq!(*paths.borrow(), ["/upload", "/next"], "{answers}");
     });
 }

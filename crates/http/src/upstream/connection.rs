@@ -202,6 +202,7 @@ impl<B: RequestBody> Connection<B> {
                 Some(ClientEvent::Trailers(range)) => {
                     let bytes = take_content(&mut self.received, step.taken, range);
                     let trailers = head_types::map_of(self.machine.trailers(&bytes), &bytes);
+                    self.ahead = Some(self.machine.receive(&self.received));
                     return Poll::Ready(Some(
                         trailers.map(Frame::trailers).ok_or_else(|| {
                             UpstreamError::new(UpstreamErrorKind::Malformed, Some(self.index))

@@ -64,9 +64,14 @@ pub(super) fn write(parts: &Parts, framing: BodyFraming, out: &mut Vec<u8>) {
     for part in [parts.method.as_str(), " ", target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
     }
-    let is_chunked = framing == BodyFraming::Chunked;
     for (name, value) in &parts.headers {
-        if *name != TRANSFER_ENCODING && !(is_chunked && *name == CONTENT_LENGTH) {
+        // A length that the body does not have would take the next request for the body.
+        let is_true = match framing {
+            BodyFraming::Length(_) => true,
+            BodyFraming::None => value == "0",
+            _ => false,
+        };
+        if *name != TRANSFER_ENCODING && (is_true || *name != CONTENT_LENGTH) {
             write_field(out, name.as_str().as_bytes(), value.as_bytes());
         }
     }
@@ -113,6 +118,8 @@ mod tests {
             written(post),
             (BodyFraming::Length(5), "POST / HTTP/1.1\r\ncontent-length: 5\r\n\r\n".into())
         );
+        let lying = Request::post("/").header("content-length", "5").body(none()).expect("a request");
+        assert_eq!(written(lying), (BodyFraming::None, "POST / HTTP/1.1\r\n\r\n".into()));
         let chunked = Request::put("*").header("transfer-encoding", "chunked").header("content-length", "9");
         assert_eq!(
             written(chunked.body(some("hello")).expect("a request")),
