@@ -23,10 +23,14 @@ pub mod observe;
 mod plain;
 #[cfg(feature = "bpf")]
 mod program;
+#[cfg(feature = "bpf")]
+mod signals;
 mod tcp_info;
 
 pub use late_port::choose_port_late;
 pub use memory::return_free_memory;
 #[cfg(feature = "bpf")]
 pub use program::{LoadError, PacketRun};
+#[cfg(feature = "bpf")]
+pub use signals::without_signals;
 pub use tcp_info::{TcpInfo, tcp_info};

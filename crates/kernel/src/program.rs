@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut};
 
+use crate::signals::without_signals;
+
 /// Reason for which a program does not run in this kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -85,7 +87,7 @@ impl Program {
         }
         let mut open = ObjectBuilder::default().open_memory(compiled).map_err(LoadError::NotTaken)?;
         prepare(&mut open)?;
-        let object = open.load().map_err(|error| match release() {
+        let object = without_signals(|| open.load()).map_err(|error| match release() {
             _ if !Path::new(SETTING_OF_BPF).exists() => LoadError::NoBpf,
             Some(release) if is_too_old(&release) => LoadError::TooOld(release),
             _ if !may_load() => LoadError::NotPermitted,

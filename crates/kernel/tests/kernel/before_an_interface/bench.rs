@@ -10,6 +10,7 @@ use flashweir_core::Rate;
 use flashweir_kernel::gate::{
     Attachment, Ceiling, ExcessTreatment, Hook, KernelGate, Page, Service, ServicePlan, Tiers,
 };
+use flashweir_kernel::without_signals;
 use flashweir_testkit::{Curl, CurlOutput, PATIENCE, Testbed, skip};
 use libbpf_rs::{Object, ObjectBuilder};
 
@@ -124,7 +125,8 @@ pub(crate) fn load(test: &str) -> Option<KernelGate> {
 /// The compiled programs, loaded by another loader than ours: to the gate they belong to another owner.
 pub(crate) fn load_object() -> Object {
     let compiled = concat!(env!("OUT_DIR"), "/gate.o");
-    ObjectBuilder::default().open_file(compiled).and_then(|object| object.load()).expect("ours")
+    let object = ObjectBuilder::default().open_file(compiled).expect("ours");
+    without_signals(|| object.load()).expect("ours")
 }
 
 /// The number of an interface of this thread's namespace.

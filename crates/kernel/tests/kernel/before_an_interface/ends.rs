@@ -1,6 +1,9 @@
 //! Ends of a gate: dropped, killed, or never begun.
 
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use flashweir_kernel::LoadError;
 use flashweir_kernel::gate::{Hook, KernelGate};
@@ -33,6 +36,30 @@ fn the_gate_is_gone_when_dropped_and_when_its_process_is_killed() {
     });
     process.signal(Signal::Kill);
     eventually("its end", || (!has_program(&testbed, "server", "client")).then_some(()));
+}
+
+#[test]
+fn a_gate_is_loaded_while_signals_come() {
+    extern "C" fn handler(_: libc::c_int) {}
+    let handler: extern "C" fn(libc::c_int) = handler;
+    // SAFETY: the handler does nothing; no other test uses this signal.
+    unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+    // SAFETY: `pthread_self` has no conditions.
+    let this = unsafe { libc::pthread_self() };
+    let (ended, end) = mpsc::channel::<()>();
+    let gate = thread::scope(|scope| {
+        scope.spawn(move || {
+            // One each tenth of a millisecond; the check of the program takes some 30 ms.
+            while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(Duration::from_micros(100)) {
+                // SAFETY: the scope's thread lives until `ended` is dropped.
+                unsafe { libc::pthread_kill(this, libc::SIGUSR1) };
+            }
+        });
+        let gate = load("a kernel gate while signals come");
+        drop(ended);
+        gate
+    });
+    drop(gate);
 }
 
 #[test]
