@@ -3,12 +3,12 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Runs `work` with all signals blocked in this thread; those that come meanwhile are delivered afterwards, or to
-/// another thread.
+/// Runs `work` with all signals blocked in this thread; those that come meanwhile are delivered afterwards,
+/// or to another thread.
 ///
-/// The kernel gives the check of a program up with `EAGAIN` while a signal is pending for the thread, and libbpf
-/// tries five times. A child that ends sends its signal to any thread that does not block it, so a process that
-/// starts children can lose all five.
+/// The kernel gives the check of a program up with `EAGAIN` while a signal is pending for the thread, and
+/// libbpf tries five times. A child that ends sends its signal to any thread that does not block it, so a
+/// process that starts children can lose all five.
 ///
 /// # Panics
 /// When the system refuses the mask, which POSIX allows for a wrong constant only.
@@ -23,8 +23,8 @@ struct Blocked(libc::sigset_t);
 impl Blocked {
     fn all() -> Self {
         let (mut all, mut former) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: `sigfillset` writes the whole set that `pthread_sigmask` reads, and the latter writes the former
-        // mask; both pointers are to sets of this frame.
+        // SAFETY: `sigfillset` writes the whole set that `pthread_sigmask` reads, and the latter writes the
+        // former mask; both pointers are to sets of this frame.
         let former = unsafe {
             libc::sigfillset(all.as_mut_ptr());
             let error = libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), former.as_mut_ptr());
