@@ -10,7 +10,7 @@ use flashweir_core::Duration;
 use flashweir_http::FramingViolation;
 use flashweir_http::client::ClientNetwork;
 use flashweir_http::guarded::{GuardHandle, Protocol};
-use flashweir_http::serve::{ConnectionEnd, Served};
+use flashweir_http::serve::{ConnectionEnd, IncomingRequest, Served};
 use flashweir_http::upstream::UpstreamError;
 use flashweir_telemetry::{BadRequest, ConnectionFailure, Happening, StatusClass};
 use std::error::Error as StdError;
@@ -73,7 +73,7 @@ where
     let server = &current.server;
     let service = {
         let (worker, client) = (worker.clone(), client.clone());
-        move |request, connection: &flashweir_http::serve::Connection| {
+        move |request: IncomingRequest, connection: &flashweir_http::serve::Connection| {
             // Boxed, or an idle connection would keep the room for a request of several kilobytes.
             Box::pin(handle(worker.clone(), client.clone(), connection.clone(), request))
         }

@@ -96,6 +96,11 @@ impl CurrentConfig {
         }
     }
 
+    /// Returns whether requests that are sent on say more than that.
+    pub(crate) fn signs(&self) -> bool {
+        self.own_name.is_some() || self.live.config.feedback.sends_priority
+    }
+
     /// Says in a request that is sent on who sends it, and how important it is here: see `[feedback]`.
     pub(crate) fn sign(&self, pipeline: &PipelineHost, classified: &Classified, fields: &mut HeaderMap) {
         if let Some(name) = &self.own_name {

@@ -55,8 +55,7 @@ pub(crate) fn of_class(
 }
 
 /// Writes what is left into the fields of a request that is sent on now; false where nothing is left.
-pub(crate) fn pass_on(fields: &mut HeaderMap, now: Instant, deadline: Option<Instant>) -> bool {
-    let Some(deadline) = deadline else { return true };
+pub(crate) fn pass_on(fields: &mut HeaderMap, now: Instant, deadline: Instant) -> bool {
     let left = deadline.saturating_since(now);
     if left.as_millis() == 0 {
         return false;
@@ -97,17 +96,15 @@ mod tests {
     fn what_is_left_travels_on() {
         let at = Instant::from_millis;
         let mut head = fields(&[("grpc-timeout", "2S")]);
-        assert!(pass_on(&mut head, at(1_250), Some(at(2_000))));
+        assert!(pass_on(&mut head, at(1_250), at(2_000)));
         assert_eq!(head, fields(&[("grpc-timeout", "750m"), ("flashweir-deadline", "750")]));
         // A class's target may be longer than what the caller set.
         let mut head = fields(&[("grpc-timeout", "100m")]);
-        assert!(pass_on(&mut head, at(0), Some(at(500))));
+        assert!(pass_on(&mut head, at(0), at(500)));
         assert_eq!(head["grpc-timeout"], "100m");
-        assert!(!pass_on(&mut head, at(500), Some(at(500))));
+        assert!(!pass_on(&mut head, at(500), at(500)));
         let nearly = at(500) + Duration::from_micros(999);
-        assert!(!pass_on(&mut head, at(500), Some(nearly)), "less than a millisecond is nothing");
-        let mut none = fields(&[]);
-        assert!(pass_on(&mut none, at(9), None) && none.is_empty());
+        assert!(!pass_on(&mut head, at(500), nearly), "less than a millisecond is nothing");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::finish::{Begun, ForwardedBody, Source};
 use crate::load_report;
 use crate::pipeline::{OfferedRequest, Permit};
 use crate::refusal::count_refusal;
-use crate::replication::{ChosenTarget, Hops};
+use crate::replication::ChosenTarget;
 use crate::responses::Responses;
 use crate::settings::upstream_capacity;
 use crate::upload::{
@@ -22,6 +22,7 @@ use flashweir_admission::pipeline::FailureSource;
 use flashweir_classify::{Classified, of_response};
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
 use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
+use flashweir_http::head::ReceivedHead;
 use flashweir_http::interim::{InterimCounts, Interims};
 use flashweir_http::serve::{Connection, IncomingBody, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
@@ -29,7 +30,7 @@ use flashweir_http::upstream::{ErrorSource, SendOptions, UpstreamBody, UpstreamE
 use flashweir_runtime::Clock;
 use flashweir_telemetry::{Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure, WorkerMetrics};
 use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, request, response};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version, response};
 use http_body::Body as _;
 use std::cell::Cell;
 use std::pin::pin;
@@ -37,8 +38,8 @@ use std::rc::{Rc, Weak};
 
 /// An admitted request, ready to be sent to the origin.
 pub(crate) struct AdmittedRequest<'a> {
-    /// Its head, which goes to the origin: another one is left behind.
-    pub(crate) head: &'a mut request::Parts,
+    /// Its head, fit to be sent.
+    pub(crate) head: ReceivedHead,
     pub(crate) body: PartialBody,
     pub(crate) method: &'a Method,
     pub(crate) version: Version,
@@ -66,7 +67,7 @@ pub(crate) async fn forward(
     admitted: AdmittedRequest<'_>,
 ) -> Response<Body> {
     let AdmittedRequest {
-        head,
+        mut head,
         body,
         method,
         version,
@@ -94,13 +95,12 @@ pub(crate) async fn forward(
         let cut = cut.insert(Rc::default());
         upload.body(&mut permit, body, expectation, cut)
     };
-    current.sign(&responses.pipeline, classified, &mut head.headers);
-    Hops::pass_on(head);
-    let first = head.extensions.remove::<ChosenTarget>().map(|ChosenTarget(index)| index);
-    let (left_behind, ()) = Request::new(()).into_parts();
-    let request = Request::from_parts(std::mem::replace(head, left_behind), body);
+    if current.signs() {
+        current.sign(&responses.pipeline, classified, &mut head.parts_mut().headers);
+    }
+    let first = ChosenTarget::take(&mut head);
     let options = SendOptions { first, client: Some(subscriber), interims, waits: true };
-    let answer = pin!(upstreams.send_with(options, request));
+    let answer = pin!(upstreams.send_head(options, head, body));
     let sent = match interims {
         None => answer.await,
         Some(interims) => interims.during(answer).await,

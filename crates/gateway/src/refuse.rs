@@ -7,8 +7,9 @@ use crate::refusal::{Refusal, count_refusal};
 use crate::shared::Shared;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::serve::IncomingBody;
+use flashweir_http1::head::FieldsView;
 use flashweir_telemetry::WorkerMetrics;
-use http::{Method, Response, Version, request};
+use http::{Method, Response, Version};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
 use std::pin::Pin;
@@ -22,7 +23,7 @@ const LATE_BODY_WAIT: Duration = Duration::from_secs(1);
 
 /// Properties of a request that its refusal needs.
 pub(crate) struct Refused<'a> {
-    pub(crate) head: &'a request::Parts,
+    pub(crate) fields: FieldsView<'a>,
     pub(crate) method: &'a Method,
     pub(crate) version: Version,
     pub(crate) expects_continue: bool,
@@ -57,7 +58,7 @@ pub(crate) fn refuse(
         client.end_wanted.notify_one();
     }
     let close = is_http1 && (body_unread || is_last || shared.is_draining());
-    let response = refusal.respond(asked.method, &asked.head.headers, close);
+    let response = refusal.respond(asked.method, asked.fields, close);
     count_refusal(metrics, &response, shared.clock.now().saturating_since(asked.since));
     response.map(Body::own)
 }

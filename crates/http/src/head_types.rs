@@ -66,7 +66,7 @@ pub(crate) fn write_trailers(trailers: &HeaderMap, out: &mut Vec<u8>) {
     out.extend_from_slice(NO_TRAILERS);
 }
 
-fn version_of(version: Version) -> http::Version {
+pub(crate) fn version_of(version: Version) -> http::Version {
     match version {
         Version::Http10 => http::Version::HTTP_10,
         Version::Http11 => http::Version::HTTP_11,

@@ -9,6 +9,7 @@ pub mod client;
 pub mod dial;
 pub mod fields;
 pub mod guarded;
+pub mod head;
 mod head_types;
 mod held_end;
 mod http2_budget;

@@ -9,6 +9,7 @@ mod farewell;
 mod http1;
 mod http2;
 mod incoming_body;
+mod incoming_request;
 mod local;
 mod response_head;
 mod stream;
@@ -24,11 +25,12 @@ use bytes::Bytes;
 use farewell::{answer_request_timeout, linger};
 use flashweir_http1::connection::ReadPhase;
 pub use flashweir_http1::head::HeadLimits;
-use http::{Request, Response};
+use http::Response;
 use http_body::Body;
 use http1::Http1;
 use http2::Http2;
 pub use incoming_body::{Http1Body, IncomingBody, IncomingBodyError, RequestBodyError, StreamBody};
+pub use incoming_request::IncomingRequest;
 pub use local::LocalExecutor;
 use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
@@ -128,12 +130,12 @@ impl Server {
     /// Serves one connection to its end; must run inside a `LocalSet` or a `LocalRuntime`.
     ///
     /// `protocol` is what ALPN chose, `None` to find out from the first bytes. `service` is called for each
-    /// request with the connection it came on; an error from it closes the connection without an answer. A
+    /// request, an [`IncomingRequest`] or an `http::Request`, with the connection it came on; an error from it closes the connection without an answer. A
     /// body's `100 Continue` is sent when the service polls it before any of it is there. When `drain`
     /// resolves, no further request is taken and the connection ends once those in flight are done.
     ///
     /// Dropping the future cuts the connection.
-    pub async fn serve<Io, S, F, B, E>(
+    pub async fn serve<Io, S, R, F, B, E>(
         &self,
         mut io: Guarded<Io>,
         protocol: Option<Protocol>,
@@ -142,13 +144,16 @@ impl Server {
     ) -> Served
     where
         Io: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
+        S: Fn(R, &Connection) -> F + Unpin,
+        R: From<IncomingRequest>,
         F: Future<Output = Result<Response<B>, E>> + 'static,
         B: Body<Data = Bytes> + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
         E: Into<Box<dyn StdError + Send + Sync>> + 'static,
     {
         let mut drain = std::pin::pin!(WhenWoken::new(drain));
+        let service =
+            move |request: IncomingRequest, connection: &Connection| service(request.into(), connection);
         let connection = Connection::new(io.handle());
         let protocol = match protocol {
             Some(protocol) => {
@@ -197,7 +202,7 @@ impl Server {
     ) -> ConnectionEnd
     where
         Io: AsyncRead + AsyncWrite + Unpin + 'static,
-        S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
+        S: Fn(IncomingRequest, &Connection) -> F + Unpin,
         F: Future<Output = Result<Response<B>, E>>,
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,

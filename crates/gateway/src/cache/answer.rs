@@ -12,8 +12,9 @@ use bytes::Bytes;
 use flashweir_cache::{CacheStatus, Stored};
 use flashweir_core::Instant;
 use flashweir_http::serve::StreamCut;
+use flashweir_http1::head::FieldsView;
 use flashweir_telemetry::StatusClass;
-use http::{HeaderMap, Response};
+use http::Response;
 use std::rc::Rc;
 
 /// Properties of the request that an answer depends on.
@@ -23,7 +24,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) current: &'a CurrentConfig,
     pub(crate) client: &'a Client,
     /// The request's fields.
-    pub(crate) fields: &'a HeaderMap,
+    pub(crate) fields: FieldsView<'a>,
     pub(crate) is_head: bool,
     pub(crate) host_key: u64,
     /// Time at which the request was received.

@@ -88,7 +88,7 @@ impl Traveller<'_> {
         if miss.grace.is_zero() {
             return None;
         }
-        let known = self.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+        let known = self.cache.find(miss.hash, &miss.key(), miss.service, self.head.fields());
         known.filter(|stored| miss.may_use(stored, now)).or_else(|| self.copy_of_others(miss, now))
     }
 
@@ -110,7 +110,7 @@ impl Traveller<'_> {
             return false;
         }
         let now = self.responses.now();
-        let known = self.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+        let known = self.cache.find(miss.hash, &miss.key(), miss.service, self.head.fields());
         known.is_none_or(|stored| stored.since_received(now) >= miss.grace / RENEWED_AFTER_PARTS)
     }
 
@@ -120,7 +120,7 @@ impl Traveller<'_> {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                return answer_unfit(&self.responses.metrics, error, &self.head.method);
+                return answer_unfit(&self.responses.metrics, error, self.method);
             }
         };
         match self.deliver(job.run().await) {
@@ -128,7 +128,7 @@ impl Traveller<'_> {
             // Only an answer to a question about a stored response sends a request on its way again.
             Decision::Refuse(_) | Decision::Admit(_) => {
                 let text = "The service's answer cannot be passed on.\n";
-                plain(StatusCode::BAD_GATEWAY, "malformed", text, &self.head.method).map(Body::own)
+                plain(StatusCode::BAD_GATEWAY, "malformed", text, self.method).map(Body::own)
             }
         }
     }

@@ -25,10 +25,11 @@ use flashweir_cache::{CacheStatus, Joined, Lead, Mark, State, Stored};
 use flashweir_classify::Classified;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::fields::{FieldsError, Hop, prepare_request};
+use flashweir_http::head::ReceivedHead;
 use flashweir_http::serve::StreamCut;
 use flashweir_telemetry::{Bound, StatusClass, WorkerMetrics};
 use http::header::{CONTENT_LENGTH, IF_MODIFIED_SINCE, IF_NONE_MATCH};
-use http::{HeaderName, HeaderValue, Response, StatusCode, Version, request};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,7 +53,8 @@ pub(crate) struct Traveller<'a> {
     pub(crate) current: &'a Rc<CurrentConfig>,
     pub(crate) client: &'a Client,
     pub(crate) hop: Hop,
-    pub(crate) head: &'a request::Parts,
+    pub(crate) head: &'a ReceivedHead,
+    pub(crate) method: &'a Method,
     /// The head has been made fit to be sent already.
     pub(crate) is_prepared: bool,
     pub(crate) classified: &'a Classified,
@@ -123,8 +125,8 @@ impl Traveller<'_> {
             cache: self.cache,
             current: self.current,
             client: self.client,
-            fields: &self.head.headers,
-            is_head: self.head.method == http::Method::HEAD,
+            fields: self.head.fields(),
+            is_head: *self.method == Method::HEAD,
             host_key: self.classified.host_key,
             received: self.received,
             stream: self.stream.take(),
@@ -143,7 +145,7 @@ impl Traveller<'_> {
     }
 
     pub(super) fn join(&self, miss: &Miss, now: Instant, may_lead: bool) -> Joined<Flight> {
-        let asked = (miss.hash, &miss.key(), miss.service, (&self.head.headers).into());
+        let asked = (miss.hash, &miss.key(), miss.service, self.head.fields());
         let group = miss.group(self.classified.class);
         self.responses.shared.cache.directory.join(now, asked, group, may_lead, Flight::new)
     }
@@ -180,7 +182,7 @@ impl Traveller<'_> {
         };
         let now = responses.now();
         match landed {
-            Ok(Landed::Stored(stored)) if stored.selects(&miss.key(), miss.service, &self.head.headers) => {
+            Ok(Landed::Stored(stored)) if stored.selects(&miss.key(), miss.service, self.head.fields()) => {
                 if !stored.is_invalid() {
                     self.cache.insert(miss.hash, stored.clone());
                 }
@@ -194,7 +196,7 @@ impl Traveller<'_> {
                 if looks_again { ControlFlow::Continue(()) } else { ControlFlow::Break(None) }
             }
             Ok(Landed::Failed) => {
-                let stored = self.cache.find(miss.hash, &miss.key(), miss.service, &self.head.headers);
+                let stored = self.cache.find(miss.hash, &miss.key(), miss.service, self.head.fields());
                 let stored = stored.filter(|stored| stored.may_serve_error(now));
                 ControlFlow::Break(
                     stored.and_then(|stored| self.answer_copy(&stored, CacheStatus::IfError, now)),
@@ -215,7 +217,7 @@ impl Traveller<'_> {
         let responses = self.responses;
         // What it may not renew it says nothing about: neither whether that is still right, nor that it is
         // not.
-        let stale = stale.filter(|stale| miss.may_renew(stale, self.current, &self.head.headers));
+        let stale = stale.filter(|stale| miss.may_renew(stale, self.current, self.head.fields()));
         let leader = Leader::new(responses.shared.clone(), lead, flight.clone());
         let interest = Interest::new(flight.clone());
         let now = responses.now();
@@ -286,7 +288,7 @@ impl Traveller<'_> {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                let response = answer_unfit(&self.responses.metrics, error, &self.head.method);
+                let response = answer_unfit(&self.responses.metrics, error, self.method);
                 return Some(Decision::Answer(response));
             }
         };
@@ -316,7 +318,8 @@ impl Traveller<'_> {
         leader: Option<Leader>,
     ) -> Result<Job, (Box<Permit>, FieldsError)> {
         let responses = self.responses;
-        let mut head = self.head.clone();
+        let mut head = self.head.to_parts();
+        let fields = head.headers.clone();
         if !self.is_prepared
             && let Err(error) = prepare_request(&mut head, &self.hop)
         {
@@ -331,7 +334,7 @@ impl Traveller<'_> {
             current: self.current.clone(),
             permit,
             head,
-            fields: self.head.headers.clone(),
+            fields,
             miss: miss.clone(),
             classified: *self.classified,
             offered: *self.offered,

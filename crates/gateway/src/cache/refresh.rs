@@ -11,6 +11,7 @@ use crate::pipeline::Decided;
 use crate::responses::Responses;
 use flashweir_cache::{Joined, Stored};
 use flashweir_core::Duration;
+use flashweir_http::head::ReceivedHead;
 use http::StatusCode;
 use std::rc::Rc;
 use tokio::task::spawn_local;
@@ -31,14 +32,15 @@ impl Traveller<'_> {
     ) {
         let now = self.responses.now();
         let not_within = not_within.min(REFRESH_EVERY);
-        let may_renew = miss.part.may_lead && miss.may_renew(stored, self.current, &self.head.headers);
+        let may_renew = miss.part.may_lead && miss.may_renew(stored, self.current, self.head.fields());
         if !may_renew || !self.cache.is_refresh_due(now, miss.hash, not_within) {
             return;
         }
         let (responses, cache) = (self.responses.clone(), self.cache.clone());
         let (current, client) = (self.current.clone(), client.clone());
         // No caller waits for it, and no node in front is charged with it.
-        let (head, classified) = (self.head.clone(), *self.classified);
+        let head = ReceivedHead::from(self.head.to_parts());
+        let (method, classified) = (self.method.clone(), *self.classified);
         let offered = self.offered.without_deadline();
         let (hop, is_prepared) = (self.hop, self.is_prepared);
         let (subscriber, received, version) = (self.subscriber, self.received, self.version);
@@ -50,6 +52,7 @@ impl Traveller<'_> {
                 client: &client,
                 hop,
                 head: &head,
+                method: &method,
                 is_prepared,
                 classified: &classified,
                 offered: &offered,
@@ -67,11 +70,11 @@ impl Traveller<'_> {
     async fn fetch_again(&self, miss: &Miss) {
         let Responses { shared, metrics, pipeline, .. } = &**self.responses;
         let now = shared.clock.now();
-        let asked = (miss.hash, &miss.key(), miss.service, (&self.head.headers).into());
+        let asked = (miss.hash, &miss.key(), miss.service, self.head.fields());
         let group = miss.group(self.classified.class);
         let joined = shared.cache.directory.join(now, asked, group, true, Flight::new);
         let Joined::Leads(lead, flight, stale) = joined else { return };
-        let stale = stale.filter(|stale| miss.may_renew(stale, self.current, &self.head.headers));
+        let stale = stale.filter(|stale| miss.may_renew(stale, self.current, self.head.fields()));
         let leader = Leader::new(shared.clone(), lead, flight.clone());
         let _interest = Interest::new(flight);
         metrics.cache.refreshes.increment();

@@ -89,7 +89,7 @@ impl Traveller<'_> {
     /// Returns whether the request may take part in a flight although the cache is closed; the rest is asked
     /// only where it matters.
     pub(crate) fn may_share(&self, has_body: bool) -> bool {
-        !has_body && self.head.method == Method::GET && self.cache.opens_in_crowds()
+        !has_body && *self.method == Method::GET && self.cache.opens_in_crowds()
     }
 
     /// Asks the pipeline; where there is no room at once, asks for an answer that others wait for, too.
@@ -178,7 +178,7 @@ impl Traveller<'_> {
     }
 
     fn is_answered_by(&self, miss: &Miss, stored: &Stored) -> bool {
-        stored.selects(&miss.key(), miss.service, &self.head.headers)
+        stored.selects(&miss.key(), miss.service, self.head.fields())
     }
 
     /// A stored response is its answer.

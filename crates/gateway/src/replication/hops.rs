@@ -6,7 +6,7 @@
 //! sees them. A client that sets them makes its own request fail and no other.
 
 use http::uri::PathAndQuery;
-use http::{HeaderName, HeaderValue, Request, Uri, request};
+use http::{HeaderName, HeaderValue, Uri, request};
 
 /// Nodes that a request has passed before this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,18 +19,18 @@ const PARAMETER: &str = "flashweir-hops=";
 
 impl Hops {
     /// Reads them off a request, and takes them away.
-    pub(super) fn take<B>(request: &mut Request<B>) -> Self {
+    pub(super) fn take(head: &mut request::Parts) -> Self {
         let mut hops = 0;
-        for value in request.headers().get_all(FIELD) {
+        for value in head.headers.get_all(FIELD) {
             hops = hops.max(number(value.as_bytes()));
         }
-        request.headers_mut().remove(FIELD);
-        if let Some((target, of_target)) = request.uri().path_and_query().and_then(without_parameter) {
+        head.headers.remove(FIELD);
+        if let Some((target, of_target)) = head.uri.path_and_query().and_then(without_parameter) {
             hops = hops.max(of_target);
-            let mut parts = request.uri().clone().into_parts();
+            let mut parts = head.uri.clone().into_parts();
             parts.path_and_query = Some(target);
             if let Ok(uri) = Uri::from_parts(parts) {
-                *request.uri_mut() = uri;
+                head.uri = uri;
             }
         }
         Self(hops)
@@ -77,14 +77,15 @@ fn without_parameter(target: &PathAndQuery) -> Option<(PathAndQuery, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::Request;
 
     fn taken(uri: &str, field: Option<&'static str>) -> (String, u8, bool) {
-        let mut request = Request::get(uri).body(()).unwrap();
+        let (mut head, ()) = Request::get(uri).body(()).unwrap().into_parts();
         if let Some(field) = field {
-            request.headers_mut().insert(FIELD, HeaderValue::from_static(field));
+            head.headers.insert(FIELD, HeaderValue::from_static(field));
         }
-        let hops = Hops::take(&mut request);
-        (request.uri().to_string(), hops.0, request.headers().contains_key(FIELD))
+        let hops = Hops::take(&mut head);
+        (head.uri.to_string(), hops.0, head.headers.contains_key(FIELD))
     }
 
     #[test]

@@ -12,10 +12,11 @@ use flashweir_admission::token_bucket::TokenBucket;
 use flashweir_cache::RequestPart;
 use flashweir_config::{Replication, ReplicationAnswer, ReplicationRole};
 use flashweir_core::{Duration, Hasher64, Instant, Rate, Rng};
+use flashweir_http::head::ReceivedHead;
 use flashweir_replication::{Router, RoutingPlan};
 use flashweir_telemetry::{Bound, RoutedTo, WorkerMetrics};
 use http::header::{CONTENT_LENGTH, HOST, LOCATION};
-use http::{HeaderValue, Request, Response, StatusCode, Uri, request};
+use http::{HeaderValue, Response, StatusCode, Uri, request};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -76,6 +77,15 @@ pub(crate) enum Route {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChosenTarget(pub(crate) usize);
 
+impl ChosenTarget {
+    /// Takes the target out of the extensions, and writes there how many nodes the request has passed.
+    pub(crate) fn take(head: &mut ReceivedHead) -> Option<usize> {
+        let ReceivedHead::Parts(parts) = head else { return None };
+        Hops::pass_on(parts);
+        parts.extensions.remove::<Self>().map(|Self(index)| index)
+    }
+}
+
 /// A request that a replica answers, until the answer begins.
 #[derive(Debug)]
 pub(crate) struct DocumentUse {
@@ -129,29 +139,28 @@ impl WorkerReplication {
     ///
     /// # Errors
     /// The answer to a request that goes in a circle.
-    pub(crate) fn arrive<B>(&self, request: &mut Request<B>) -> Result<(), Box<Response<Bytes>>> {
+    pub(crate) fn arrive(&self, head: &mut ReceivedHead) -> Result<(), Box<Response<Bytes>>> {
         let Some(node) = &self.node else { return Ok(()) };
-        let hops = Hops::take(request);
+        let head = head.parts_mut();
+        let hops = Hops::take(head);
         let is_last = node.config.role == ReplicationRole::Replica;
         if hops.0 > HOPS_MAX || (hops.0 == HOPS_MAX && !is_last) {
             self.metrics.replication.loops.increment();
             return Err(Box::new(answer_circle()));
         }
         if let Some(own) = &node.own {
-            own.give_site_name(request);
+            own.give_site_name(head);
         }
         // A replica is the last node: what comes back to the cluster from there goes in a circle.
         let hops = if is_last { Hops(HOPS_MAX - 1) } else { hops };
-        request.extensions_mut().insert(hops);
+        head.extensions.insert(hops);
         Ok(())
     }
 
     /// Route of a classified request. Counts it for its document, whether or not it is admitted.
-    pub(crate) fn route(&self, now: Instant, head: &request::Parts, has_body: bool) -> Route {
-        let Some((node, routing)) = self.node.as_ref().and_then(|node| Some((node, node.routing.as_ref()?)))
-        else {
-            return Route::Origin;
-        };
+    pub(crate) fn route(&self, now: Instant, head: &ReceivedHead, has_body: bool) -> Route {
+        let Some(node) = &self.node else { return Route::Origin };
+        let (Some(routing), Some(head)) = (&node.routing, head.as_parts()) else { return Route::Origin };
         let (to, route) = self.decide(node, &mut routing.borrow_mut(), now, head, has_body);
         self.metrics.replication.routed.increment(to);
         route
@@ -198,8 +207,9 @@ impl WorkerReplication {
     }
 
     /// Counts a request that a replica is about to answer.
-    pub(crate) fn begin(self: &Rc<Self>, head: &request::Parts) -> Option<DocumentUse> {
+    pub(crate) fn begin(self: &Rc<Self>, head: &ReceivedHead) -> Option<DocumentUse> {
         let node = self.node.as_ref().filter(|node| !node.config.report_to.is_empty())?;
+        let head = head.as_parts()?;
         let document = Document::of(head)?;
         RequestPart::of(head.method.as_str().as_bytes(), &head.headers, document.host(), false, &[]).ok()?;
         let key = document.key(&node.hasher);
@@ -246,17 +256,17 @@ impl Node {
 
 impl Own {
     /// A client that was redirected here asks by this replica's name; origin, key and report have the site's.
-    fn give_site_name<B>(&self, request: &mut Request<B>) {
+    fn give_site_name(&self, head: &mut request::Parts) {
         let is_own = |name: &[u8]| name.eq_ignore_ascii_case(&self.name);
-        if request.uri().authority().is_some_and(|authority| is_own(authority.as_str().as_bytes())) {
-            let mut parts = request.uri().clone().into_parts();
+        if head.uri.authority().is_some_and(|authority| is_own(authority.as_str().as_bytes())) {
+            let mut parts = head.uri.clone().into_parts();
             parts.authority = self.site.to_str().ok().and_then(|site| site.parse().ok());
             if let Ok(uri) = Uri::from_parts(parts) {
-                *request.uri_mut() = uri;
+                head.uri = uri;
             }
         }
-        if request.headers().get(HOST).is_some_and(|host| is_own(host.as_bytes())) {
-            request.headers_mut().insert(HOST, self.site.clone());
+        if head.headers.get(HOST).is_some_and(|host| is_own(host.as_bytes())) {
+            head.headers.insert(HOST, self.site.clone());
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) async fn admit(
         client: at.client,
         hop: request.hop,
         head: &request.head,
+        method: &request.method,
         is_prepared: request.is_prepared(),
         classified: &request.classified,
         offered,

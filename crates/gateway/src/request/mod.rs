@@ -14,9 +14,9 @@ use crate::feedback::{OVERLOAD, Sender};
 use crate::upload::PartialBody;
 use admit::admit;
 use flashweir_core::Instant;
-use flashweir_http::serve::{Connection, IncomingBody};
+use flashweir_http::serve::{Connection, IncomingBody, IncomingRequest};
 use flashweir_telemetry::StatusClass;
-use http::{Request, Response};
+use http::Response;
 use received::ReceivedRequest;
 use send::send;
 use std::convert::Infallible;
@@ -43,17 +43,17 @@ pub(crate) async fn handle(
     worker: Rc<WorkerContext>,
     client: Rc<Client>,
     connection: Connection,
-    mut request: Request<IncomingBody>,
+    request: IncomingRequest,
 ) -> Result<Response<Body>, Infallible> {
     let now = worker.shared.clock.now();
     client.count_bytes(&worker.metrics);
-    if let Err(circle) = worker.replication.arrive(&mut request) {
+    let IncomingRequest { mut head, body } = request;
+    if let Err(circle) = worker.replication.arrive(&mut head) {
         worker.metrics.responses.by_class.increment(StatusClass::ServerError);
         return Ok(circle.map(Body::own));
     }
     let current = worker.current();
     let at = RequestContext { worker: &worker, current: &current, client: &client, connection: &connection };
-    let (head, body) = request.into_parts();
     let counted = worker.replication.begin(&head);
     let response = match ReceivedRequest::of(at, head, now) {
         Ok(mut request) => answer(at, &mut request, body, now).await,

@@ -3,6 +3,7 @@
 use super::RequestContext;
 use crate::bad_request::{answer_misdirected, answer_no_websocket, answer_unfit, answer_violation};
 use crate::body::Body;
+use crate::current::CurrentConfig;
 use crate::deadline;
 use crate::feedback::Sender;
 use crate::forward::Upload;
@@ -16,17 +17,18 @@ use flashweir_classify::Classified;
 use flashweir_config::Protocol;
 use flashweir_core::Instant;
 use flashweir_http::client::subscriber;
-use flashweir_http::fields::{ClientScheme, FieldsError, Hop, Prepared, prepare_next_request};
+use flashweir_http::fields::{ClientScheme, FieldsError, Hop, Prepared, prepare_head};
+use flashweir_http::head::ReceivedHead;
 use flashweir_http::rules::judge_http2;
 use flashweir_http::serve::IncomingBody;
+use flashweir_http1::head::{KnownField, RequestView};
 use flashweir_telemetry::HttpVersion;
-use http::header::EXPECT;
 use http::{HeaderValue, Method, Response, Version, request};
 use std::net::IpAddr;
 
 /// A request whose head has been read.
 pub(super) struct ReceivedRequest {
-    pub(super) head: request::Parts,
+    pub(super) head: ReceivedHead,
     pub(super) method: Method,
     pub(super) version: Version,
     pub(super) hop: Hop,
@@ -54,7 +56,7 @@ impl ReceivedRequest {
     #[expect(clippy::result_large_err, reason = "moved once; a box would be an allocation for each answer")]
     pub(super) fn of(
         at: RequestContext<'_>,
-        mut head: request::Parts,
+        mut head: ReceivedHead,
         now: Instant,
     ) -> Result<Self, Response<Body>> {
         let RequestContext { worker, current, client, .. } = at;
@@ -64,21 +66,27 @@ impl ReceivedRequest {
             is_peer_trusted: trusted.trusts(client.peer.ip()),
             scheme: if client.is_tls { ClientScheme::Https } else { ClientScheme::Http },
         };
-        let address = trusted.client_address(client.peer.ip(), &head.headers);
-        let version = head.version;
-        let websocket = if version == Version::HTTP_2 { judge_stream(at, &mut head)? } else { None };
-        let method = head.method.clone();
-        let expects_continue = head.headers.contains_key(EXPECT);
+        let address = match hop.is_peer_trusted {
+            true => trusted.client_address(hop.peer, &head.parts_mut().headers),
+            false => hop.peer.to_canonical(),
+        };
+        let version = head.version();
+        let websocket = match version {
+            Version::HTTP_2 => judge_stream(at, head.parts_mut())?,
+            _ => None,
+        };
+        let method = head.method();
+        let expects_continue = head.fields().has(KnownField::Expect);
         // Before preparing takes them out.
         let deadline = match current.live.config.feedback.is_enabled {
-            true => deadline::of_head(&worker.metrics, &head.headers, now),
+            true => deadline::of_head(&worker.metrics, head.fields(), now),
             false => None,
         };
-        let sender_name = current.senders.name_in(&head.headers);
+        let sender_name = current.senders.name_in(head.fields());
         // Preparing costs as much as a refusal, so ordinary requests are prepared only once admitted.
         let mut prepared = None;
-        if may_be_unfit(&head) {
-            match prepare_next_request(&mut head, &hop, &client.forwarded) {
+        if may_be_unfit(head.view(), &method) {
+            match prepare_head(&mut head, &hop, &client.forwarded) {
                 Ok(fit) => prepared = Some(fit),
                 Err(error) => return Err(answer_unfit(&worker.metrics, error, &method)),
             }
@@ -134,7 +142,7 @@ impl ReceivedRequest {
         if let Route::Target(target) = route {
             // The service of the targets is behind all others, with the classes of the first.
             self.classified = self.classified.at_service(current.services.len() - 1);
-            self.head.extensions.insert(ChosenTarget(target));
+            self.head.parts_mut().extensions.insert(ChosenTarget(target));
         }
         // What a proxy's handshake shows, all of its clients show.
         let tls_fingerprint = client.tls_fingerprint.get().filter(|_| !self.hop.is_peer_trusted);
@@ -162,8 +170,19 @@ impl ReceivedRequest {
     pub(super) fn prepare(&mut self, at: RequestContext<'_>) -> Result<Prepared, FieldsError> {
         match self.prepared.take() {
             Some(prepared) => Ok(prepared),
-            None => prepare_next_request(&mut self.head, &self.hop, &at.client.forwarded),
+            None => {
+                if self.changes_more(at.current) {
+                    self.head.parts_mut();
+                }
+                prepare_head(&mut self.head, &self.hop, &at.client.forwarded)
+            }
         }
+    }
+
+    /// Returns whether this gateway has more to say in the head than of the client.
+    fn changes_more(&self, current: &CurrentConfig) -> bool {
+        let upstream = &current.live.config.services[self.classified.service].upstream;
+        self.deadline.is_some() || current.signs() || upstream.protocol == Protocol::Http2
     }
 
     /// The answer that says no.
@@ -176,7 +195,7 @@ impl ReceivedRequest {
     ) -> Response<Body> {
         let Self { head, method, version, expects_continue, .. } = self;
         let (version, expects_continue) = (*version, *expects_continue);
-        let refused = Refused { head, method, version, expects_continue, since };
+        let refused = Refused { fields: head.fields(), method, version, expects_continue, since };
         refuse((&at.worker.shared, &at.worker.metrics), at.client, refusal, &refused, body)
     }
 }
@@ -203,9 +222,9 @@ fn judge_stream(
 
 /// Returns whether anything about the head is such that preparing it may fail; false for nearly all of
 /// HTTP/1.1.
-fn may_be_unfit(head: &request::Parts) -> bool {
-    head.uri.authority().is_some()
-        || !head.uri.path().starts_with('/')
-        || matches!(head.method, Method::CONNECT | Method::TRACE)
-        || head.headers.contains_key(EXPECT)
+fn may_be_unfit(head: RequestView<'_>, method: &Method) -> bool {
+    head.target_authority().is_some()
+        || !head.path().starts_with(b"/")
+        || matches!(*method, Method::CONNECT | Method::TRACE)
+        || head.fields().has(KnownField::Expect)
 }

@@ -48,7 +48,7 @@ pub(super) async fn send(
         && !prepared.is_last_hop
         && is_asked(current, service, received);
     if asks_origin {
-        request.head.headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
+        request.head.parts_mut().headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
     } else if request.expects_continue
         && let Some(rest) = body.take_rest()
     {
@@ -61,14 +61,16 @@ pub(super) async fn send(
     // Read only where something depends on it.
     let is_timed = asks_origin || request.deadline.is_some();
     let left = if is_timed { worker.shared.clock.now() } else { received };
-    if !deadline::pass_on(&mut request.head.headers, left, request.deadline) {
+    if let Some(deadline) = request.deadline
+        && !deadline::pass_on(&mut request.head.parts_mut().headers, left, deadline)
+    {
         // Its body took the time that there was.
         let refusal = worker.pipeline.refuse_late(left, offered);
         permit.failed(FailureSource::Gateway);
         return request.refuse(at, &refusal, received, body.take_rest());
     }
     let admitted = AdmittedRequest {
-        head: &mut request.head,
+        head: std::mem::take(&mut request.head),
         body,
         method: &request.method,
         version: request.version,

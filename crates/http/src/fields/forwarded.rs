@@ -1,9 +1,13 @@
 //! `Forwarded` (RFC 7239) and its older `X-Forwarded-*` relatives.
 
-use super::Hop;
+use super::{Hop, via_text};
 use crate::byte_class::TOKEN;
 use crate::client::{X_FORWARDED_FOR, last_nodes};
-use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
+use crate::head_types::version_of;
+use bytes::Bytes;
+use flashweir_http1::head::Version;
+use flashweir_http1::write::write_field;
+use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue, VIA};
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -15,7 +19,18 @@ pub const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-ho
 
 /// The values for one connection, of its latest request: the next one names the same host nearly always.
 #[derive(Debug, Default)]
-pub struct ForwardedMemo(RefCell<Option<Values>>);
+pub struct ForwardedMemo {
+    values: RefCell<Option<Values>>,
+    lines: RefCell<Option<Lines>>,
+}
+
+/// Lines that say the same, for a head that stays spans.
+#[derive(Debug)]
+struct Lines {
+    host: Bytes,
+    version: Version,
+    lines: Bytes,
+}
 
 /// Values of the two lists where no proxy in front is trusted.
 #[derive(Clone, Debug)]
@@ -28,10 +43,19 @@ struct Values {
 impl ForwardedMemo {
     /// The values for a request with this `Host`.
     fn values(&self, hop: &Hop, host: Option<&HeaderValue>) -> Values {
-        let mut latest = self.0.borrow_mut();
+        let mut latest = self.values.borrow_mut();
         match &*latest {
             Some(values) if values.host.as_ref() == host => values.clone(),
             _ => latest.insert(Values::new(hop, host)).clone(),
+        }
+    }
+
+    /// The field lines for a request with this `Host`, of a client that is no trusted proxy; `Via` is one.
+    pub(super) fn lines(&self, hop: &Hop, host: &[u8], version: Version) -> Bytes {
+        let mut latest = self.lines.borrow_mut();
+        match &*latest {
+            Some(latest) if latest.host == host && latest.version == version => latest.lines.clone(),
+            _ => latest.insert(Lines::new(hop, host, version)).lines.clone(),
         }
     }
 }
@@ -45,6 +69,27 @@ impl Values {
         Self { host: host.cloned(), peer: value(peer), element: value(element) }
     }
 }
+
+impl Lines {
+    fn new(hop: &Hop, host: &[u8], version: Version) -> Self {
+        let name = HeaderValue::from_bytes(host).ok();
+        let Values { peer, element, .. } = Values::new(hop, name.as_ref());
+        let mut lines = Vec::with_capacity(LINES_BYTES);
+        for (name, value) in [
+            (X_FORWARDED_FOR, peer.as_bytes()),
+            (FORWARDED, element.as_bytes()),
+            (X_FORWARDED_PROTO, hop.scheme.name().as_bytes()),
+            (X_FORWARDED_HOST, host),
+            (VIA, via_text(version_of(version)).as_bytes()),
+        ] {
+            write_field(&mut lines, name.as_str().as_bytes(), value);
+        }
+        Self { host: Bytes::copy_from_slice(host), version, lines: lines.into() }
+    }
+}
+
+/// Length of the lines of a usual request.
+const LINES_BYTES: usize = 256;
 
 /// Says where the request came from. A trusted proxy's word is kept and extended; any other peer's is
 /// replaced, or every client could choose the address it is held to.

@@ -5,9 +5,11 @@
 
 mod forwarded;
 mod hop_by_hop;
+mod spans;
 mod target;
 
 pub use forwarded::{ForwardedMemo, X_FORWARDED_HOST, X_FORWARDED_PROTO};
+pub use spans::prepare_head;
 
 use crate::rules::field::{agreed_content_length, trim};
 use http::header::{
@@ -208,11 +210,15 @@ pub fn prepare_trailers(trailers: &mut HeaderMap) {
 }
 
 fn via(received: Version) -> HeaderValue {
-    HeaderValue::from_static(match received {
+    HeaderValue::from_static(via_text(received))
+}
+
+fn via_text(received: Version) -> &'static str {
+    match received {
         Version::HTTP_10 => "1.0 flashweir",
         Version::HTTP_2 => "2 flashweir",
         _ => "1.1 flashweir",
-    })
+    }
 }
 
 /// `Upgrade` counts only when `Connection` names it. Switching to another HTTP or to TLS would put requests

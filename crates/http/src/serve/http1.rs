@@ -4,17 +4,18 @@
 use super::counted::InFlight;
 use super::incoming_body::{Http1Body, IncomingBody};
 use super::wire::Wire;
-use super::{Connection, Drive, date, response_head};
+use super::{Connection, Drive, IncomingRequest, date, response_head};
 use crate::guarded::Guarded;
+use crate::head::ReceivedHead;
 use crate::head_types;
 use bytes::{Buf, Bytes, BytesMut};
 use flashweir_http1::FramingViolation;
 use flashweir_http1::body::{BodyFraming, CHUNK_END, ContentFrame};
 use flashweir_http1::connection::{Disposition, RequestBodyUse, ServerEvent, ServerInputEnd};
-use flashweir_http1::head::{HeadLimits, Method};
+use flashweir_http1::head::{HeadLimits, KnownField, Method, RequestHead, elements};
 use flashweir_http1::write::write_refusal;
-use http::header::{DATE, TE};
-use http::{HeaderMap, Request, Response};
+use http::Response;
+use http::header::DATE;
 use http_body::{Body, Frame};
 use std::error::Error as StdError;
 use std::io;
@@ -59,7 +60,7 @@ enum Stage {
 impl<Io, S, F, B, E> Http1<Io, S, F, B>
 where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
-    S: Fn(Request<IncomingBody>, &Connection) -> F,
+    S: Fn(IncomingRequest, &Connection) -> F,
     F: Future<Output = Result<Response<B>, E>>,
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -100,7 +101,7 @@ where
     }
 
     /// Reads the next head, behind what is left of a body; none where the connection ends.
-    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Request<IncomingBody>>, BoxError>> {
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<IncomingRequest>, BoxError>> {
         let wire = &*self.wire;
         let guard = &self.connection.state.guard;
         let inner = &mut *wire.inner.borrow_mut();
@@ -117,17 +118,18 @@ where
             guard.enter(inner.machine.phase(), heads != inner.machine.heads());
             if let Some(ServerEvent::Head { bytes, body }) = step.event {
                 let bytes = crate::receive::take_copy(&mut inner.received, bytes);
-                let head = inner.machine.head(&bytes);
-                let request = head.and_then(|head| {
+                let spans = inner.machine.take_head();
+                let head = spans.and_then(|spans| {
+                    let head = spans.over(&bytes);
                     self.is_head = head.method() == Method::Head;
-                    head_types::request_of(&head, &bytes)
+                    self.takes_trailers = takes_trailers(&head);
+                    ReceivedHead::new(bytes, spans)
                 });
-                let Some(request) = request else {
+                let Some(head) = head else {
                     guard.refuse(FramingViolation::RequestLine);
                     self.refuse_head(FramingViolation::RequestLine, self.is_head, &mut *inner);
                     return Poll::Ready(Ok(None));
                 };
-                self.takes_trailers = request.headers().contains_key(TE) && takes_trailers(request.headers());
                 inner.ends.iter_mut().for_each(|ends| ends.begin());
                 let number = self.connection.requests() + 1;
                 let body = match body {
@@ -137,7 +139,7 @@ where
                         IncomingBody::Http1(Http1Body::new(self.wire.clone(), number, framing))
                     }
                 };
-                return Poll::Ready(Ok(Some(request.map(|()| body))));
+                return Poll::Ready(Ok(Some(IncomingRequest { head, body })));
             }
             inner.received.advance(step.taken);
             let is_idle = match inner.machine.disposition() {
@@ -329,7 +331,7 @@ where
 impl<Io, S, F, B, E> Future for Http1<Io, S, F, B>
 where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
-    S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
+    S: Fn(IncomingRequest, &Connection) -> F + Unpin,
     F: Future<Output = Result<Response<B>, E>>,
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -345,7 +347,7 @@ where
 impl<Io, S, F, B, E> Drive for Http1<Io, S, F, B>
 where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
-    S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
+    S: Fn(IncomingRequest, &Connection) -> F + Unpin,
     F: Future<Output = Result<Response<B>, E>>,
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -370,7 +372,6 @@ impl<Io, S, F, B> Drop for Http1<Io, S, F, B> {
 }
 
 /// `TE` lists `trailers` (RFC 9110 §6.5.1).
-fn takes_trailers(fields: &HeaderMap) -> bool {
-    let lines = fields.get_all(TE).into_iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|element| element.trim().eq_ignore_ascii_case("trailers"))
+fn takes_trailers(head: &RequestHead<'_>) -> bool {
+    elements(head.fields(), KnownField::Te).any(|element| element.eq_ignore_ascii_case(b"trailers"))
 }

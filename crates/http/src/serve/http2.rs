@@ -6,7 +6,7 @@
 use super::counted::InFlight;
 use super::incoming_body::{IncomingBody, StreamBody};
 use super::stream::{StreamState, answer};
-use super::{Connection, Drive, ServeSettings};
+use super::{Connection, Drive, IncomingRequest, ServeSettings};
 use bytes::Bytes;
 use flashweir_core::limits::STREAM_SEND_BYTES;
 use h2::server::{Builder, Handshake, SendResponse};
@@ -78,7 +78,7 @@ where
 impl<Io, S, F, B, E> Future for Http2<Io, S>
 where
     Io: AsyncRead + AsyncWrite + Unpin,
-    S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
+    S: Fn(IncomingRequest, &Connection) -> F + Unpin,
     F: Future<Output = Result<Response<B>, E>> + 'static,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -118,7 +118,7 @@ where
 impl<Io, S, F, B, E> Drive for Http2<Io, S>
 where
     Io: AsyncRead + AsyncWrite + Unpin,
-    S: Fn(Request<IncomingBody>, &Connection) -> F + Unpin,
+    S: Fn(IncomingRequest, &Connection) -> F + Unpin,
     F: Future<Output = Result<Response<B>, E>> + 'static,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -141,7 +141,7 @@ fn begin<S, F, B, E>(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
 ) where
-    S: Fn(Request<IncomingBody>, &Connection) -> F,
+    S: Fn(IncomingRequest, &Connection) -> F,
     F: Future<Output = Result<Response<B>, E>> + 'static,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
@@ -169,7 +169,7 @@ fn begin<S, F, B, E>(
         let interims = head.headers.contains_key(EXPECT).then(|| state.interims.clone());
         (IncomingBody::Http2(StreamBody::new(incoming, announced, interims)), None)
     };
-    let response = service(Request::from_parts(head, body), &connection);
+    let response = service(IncomingRequest { head: head.into(), body }, &connection);
     let task = spawn_local(answer(state.clone(), in_flight, response, respond, upgrade));
     state.cut.set(task.abort_handle());
 }

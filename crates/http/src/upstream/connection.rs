@@ -8,6 +8,7 @@ use super::RequestBody;
 use super::connect::UpstreamIo;
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::request_head;
+use crate::head::ReceivedHead;
 use crate::head_types;
 use crate::interim::Interims;
 use crate::outbox::Outbox;
@@ -19,7 +20,6 @@ use flashweir_http1::connection::{
     ClientConnection, ClientEvent, Disposition, Received, ResponseEnd, ResponseFault,
 };
 use flashweir_http1::head::HeadLimits;
-use http::request::Parts;
 use http::{Response, StatusCode};
 use http_body::Frame;
 use std::io;
@@ -127,14 +127,14 @@ impl<B: RequestBody> Connection<B> {
     ///
     /// # Errors
     /// A body that is not what its length says.
-    pub(super) fn begin(&mut self, parts: &Parts, body: B) -> Result<(), UpstreamError> {
-        let start = request_head::start(parts, &body);
+    pub(super) fn begin(&mut self, head: &ReceivedHead, body: B) -> Result<(), UpstreamError> {
+        let start = request_head::start(head, &body);
         if !self.machine.begin(start) {
             return Err(self.reset(io::ErrorKind::NotConnected.into()));
         }
         self.outbox.clear();
         (self.has_answer, self.is_body_begun) = (false, false);
-        request_head::write(parts, start.body, self.outbox.gathered());
+        request_head::write(head, start.body, self.outbox.gathered());
         self.sending = Sending::Body;
         let is_ended = body.is_end_stream();
         self.body = Some(body);

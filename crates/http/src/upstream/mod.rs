@@ -39,11 +39,11 @@ pub use shared::{UpstreamShared, UpstreamStatus};
 pub use stream::UpstreamStream;
 
 use crate::guarded::Protocol;
+use crate::head::ReceivedHead;
 use crate::interim::Interims;
 use absence::{FIRST_WAIT, LAST_WAIT};
 use flashweir_core::Rng;
 use flashweir_replication::Balancer;
-use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use multiplex::Http2Pool;
@@ -100,7 +100,7 @@ struct Round {
 /// A request on its way to an upstream.
 struct Outgoing<'a, B> {
     /// Stays here: each move of a head is a copy of a quarter of a kilobyte.
-    parts: Parts,
+    head: ReceivedHead,
     /// Its body, until it is sent.
     unsent: Option<B>,
     /// It was sent before, so it goes to a new connection, and is not sent a third time.
@@ -218,10 +218,25 @@ impl<B: RequestBody> Upstreams<B> {
         options: SendOptions<'_>,
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+        let (parts, body) = request.into_parts();
+        self.send_head(options, parts.into(), body).await
+    }
+
+    /// The same for a head of either kind, which has gone through
+    /// [`fields::prepare_head`](crate::fields::prepare_head). Upstreams of HTTP/2 cost least with the types of
+    /// the crate `http`, others with spans.
+    ///
+    /// # Errors
+    /// As [`send_for`](Self::send_for).
+    pub async fn send_head(
+        &self,
+        options: SendOptions<'_>,
+        head: ReceivedHead,
+        body: B,
+    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let SendOptions { first, client, interims, waits } = options;
         let mut first = first.filter(|index| *index < self.pools.len());
-        let (parts, body) = request.into_parts();
-        let mut outgoing = Outgoing { parts, unsent: Some(body), is_repeat: false, interims };
+        let mut outgoing = Outgoing { head, unsent: Some(body), is_repeat: false, interims };
         let mut worst: Option<UpstreamError> = None;
         let mut round = Round::default();
         let mut began: Option<Instant> = None;

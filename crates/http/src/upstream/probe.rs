@@ -88,7 +88,7 @@ async fn ask(shared: &UpstreamShared, index: usize, path: &Uri) -> Result<Status
         Protocol::Http1 => {
             let (parts, body) = request.into_parts();
             let mut connection = Connection::new(index, io, shared.settings().response_fields_max);
-            connection.begin(&parts, body)?;
+            connection.begin(&parts.into(), body)?;
             poll_fn(|cx| connection.poll_response(cx, None)).await.map(|response| response.status())
         }
         Protocol::Http2 => {

@@ -2,10 +2,11 @@
 
 use super::RequestBody;
 use super::connect::ConnectTarget;
+use crate::head::{ReceivedHead, SpanHead};
 use flashweir_http1::body::BodyFraming;
 use flashweir_http1::connection::RequestStart;
 use flashweir_http1::head::Method;
-use flashweir_http1::write::{Decimal, write_field};
+use flashweir_http1::write::{Decimal, FramingField, write_field};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::uri::{PathAndQuery, Uri};
@@ -13,7 +14,9 @@ use http::{HeaderMap, Version};
 
 /// Gives the head the form that HTTP/1.1 wants: `Host`, a target without an authority, and a framing for a
 /// body that is there. Doing it twice changes nothing.
-pub(super) fn adapt<B: RequestBody>(parts: &mut Parts, body: &B, target: &ConnectTarget) {
+pub(super) fn adapt<B: RequestBody>(head: &mut ReceivedHead, body: &B, target: &ConnectTarget) {
+    // Spans are written so.
+    let ReceivedHead::Parts(parts) = head else { return };
     if parts.headers.get(HOST).is_none_or(HeaderValue::is_empty) {
         let authority = parts.uri.authority().unwrap_or_else(|| target.authority());
         // An authority has no byte a field value cannot hold.
@@ -34,7 +37,25 @@ pub(super) fn adapt<B: RequestBody>(parts: &mut Parts, body: &B, target: &Connec
 
 /// Facts of the request that the connection depends on. A body that is there but does not know its length is
 /// sent in chunks.
-pub(super) fn start<B: RequestBody>(parts: &Parts, body: &B) -> RequestStart {
+pub(super) fn start<B: RequestBody>(head: &ReceivedHead, body: &B) -> RequestStart {
+    match head {
+        ReceivedHead::Spans(head) => start_of_spans(head, body),
+        ReceivedHead::Parts(parts) => start_of_parts(parts, body),
+    }
+}
+
+fn start_of_spans<B: RequestBody>(head: &SpanHead, body: &B) -> RequestStart {
+    let body = match (body.is_end_stream(), head.announced()) {
+        (true, _) => BodyFraming::None,
+        (false, BodyFraming::None) => {
+            body.size_hint().exact().map_or(BodyFraming::Chunked, BodyFraming::Length)
+        }
+        (false, announced) => announced,
+    };
+    RequestStart { method: head.as_head().method(), body, wants_upgrade: false, is_last: false }
+}
+
+fn start_of_parts<B: RequestBody>(parts: &Parts, body: &B) -> RequestStart {
     let fields = &parts.headers;
     RequestStart {
         method: Method::of(parts.method.as_str().as_bytes()),
@@ -59,7 +80,18 @@ fn framing<B: RequestBody>(fields: &HeaderMap, body: &B) -> BodyFraming {
 }
 
 /// Writes the head; its target is in origin-form, or `*`.
-pub(super) fn write(parts: &Parts, framing: BodyFraming, out: &mut Vec<u8>) {
+pub(super) fn write(head: &ReceivedHead, framing: BodyFraming, out: &mut Vec<u8>) {
+    match head {
+        ReceivedHead::Spans(head) => {
+            // A body that was announced to be empty still is.
+            let is_empty = framing == BodyFraming::None && head.announced() == BodyFraming::Length(0);
+            head.write(if is_empty { FramingField::Length(0) } else { framing.into() }, out);
+        }
+        ReceivedHead::Parts(parts) => write_parts(parts, framing, out),
+    }
+}
+
+fn write_parts(parts: &Parts, framing: BodyFraming, out: &mut Vec<u8>) {
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
     for part in [parts.method.as_str(), " ", target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(part.as_bytes());
@@ -96,8 +128,9 @@ mod tests {
 
     fn written(request: Request<Body>) -> (BodyFraming, String) {
         let (parts, body) = request.into_parts();
-        let (start, mut out) = (start(&parts, &body), Vec::new());
-        write(&parts, start.body, &mut out);
+        let head = ReceivedHead::from(parts);
+        let (start, mut out) = (start(&head, &body), Vec::new());
+        write(&head, start.body, &mut out);
         (start.body, String::from_utf8(out).expect("text"))
     }
 

@@ -22,8 +22,8 @@ impl<B: RequestBody> Upstreams<B> {
         let (index, settings) = (in_flight.index(), self.shared.settings());
         let target = self.shared.target(index);
         let body = outgoing.unsent.as_ref().expect("an attempt begins with a request that was not sent");
-        request_head::adapt(&mut outgoing.parts, body, target);
-        let may_repeat = !outgoing.is_repeat && outgoing.parts.method.is_idempotent();
+        request_head::adapt(&mut outgoing.head, body, target);
+        let may_repeat = !outgoing.is_repeat && outgoing.head.method().is_idempotent();
         let mut kept = if may_repeat { (self.copy)(body) } else { None };
         let mut stale = 0;
         // One for all rounds: a client waits no longer for being unlucky.
@@ -39,7 +39,7 @@ impl<B: RequestBody> Upstreams<B> {
             let since = settings.learns_response_times().then(Instant::now);
             let deadline = *deadline.get_or_insert_with(|| self.header_deadline());
             let body = outgoing.unsent.take().expect("a round begins with a request that was not sent");
-            connection.exchange.begin(&outgoing.parts, body)?;
+            connection.exchange.begin(&outgoing.head, body)?;
             let answer = poll_fn(|cx| connection.exchange.poll_response(cx, outgoing.interims));
             let error = match timeout_at(deadline, answer).await {
                 Ok(Ok(response)) => {

@@ -26,7 +26,7 @@ impl<B: RequestBody> Upstreams<B> {
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let (index, settings) = (in_flight.index(), self.shared.settings());
         let target = self.shared.target(index);
-        adapt(&mut outgoing.parts, target);
+        adapt(outgoing.head.parts_mut(), target);
         let mut stale = 0;
         // One for all rounds: a client waits no longer for being unlucky.
         let mut deadline = None;
@@ -37,7 +37,8 @@ impl<B: RequestBody> Upstreams<B> {
             let kept = if outgoing.is_repeat { None } else { (self.copy)(&body) };
             let since = settings.learns_response_times().then(Instant::now);
             let deadline = *deadline.get_or_insert_with(|| self.header_deadline());
-            let answer = stream.sender.clone().try_send_request(copy_of(&outgoing.parts).map(|()| body));
+            let answer =
+                stream.sender.clone().try_send_request(copy_of(outgoing.head.parts_mut()).map(|()| body));
             let mut refused = match timeout_at(deadline, answer).await {
                 // HTTP/2 switches no protocols (RFC 9113 §8.6).
                 Ok(Ok(response)) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
@@ -76,7 +77,7 @@ impl<B: RequestBody> Upstreams<B> {
             if loss != Loss::Refused {
                 pool.lost(&stream);
             }
-            let may_repeat = loss != Loss::Unknown || outgoing.parts.method.is_idempotent();
+            let may_repeat = loss != Loss::Unknown || outgoing.head.method().is_idempotent();
             outgoing.unsent = kept.filter(|_| may_repeat && self.grants_repeat(index));
             if outgoing.unsent.is_none() {
                 return Err(UpstreamError::from_hyper(error, index));

@@ -3,7 +3,8 @@
 use super::{Disposition, ReadPhase, Received};
 use crate::body::{BodyFraming, BodyPart, BodyReader, BodyWriter, ContentFrame, LengthError};
 use crate::head::{
-    Fields, HeadLimits, Method, ResponseHead, ResponseReader, ResponseViolation, SWITCHING_PROTOCOLS,
+    Fields, HeadLimits, Method, ResponseHead, ResponseReader, ResponseSpans, ResponseViolation,
+    SWITCHING_PROTOCOLS,
 };
 use crate::violation::FramingViolation;
 use core::ops::Range;
@@ -217,6 +218,12 @@ impl ClientConnection {
     #[must_use]
     pub fn head<'b>(&'b self, bytes: &'b [u8]) -> Option<ResponseHead<'b>> {
         self.reader.head(bytes)
+    }
+
+    /// Gives the head that was read last away.
+    #[must_use]
+    pub fn take_head(&mut self) -> Option<ResponseSpans> {
+        self.reader.take()
     }
 
     /// Trailers that were read last, over the bytes of their event.

@@ -6,7 +6,7 @@ use super::server_events::{
 };
 use super::{Disposition, MessagePart, ReadPhase, Received, Refusal};
 use crate::body::{BodyFraming, BodyPart, BodyReader, BodyWriter, ContentFrame, LengthError};
-use crate::head::{Fields, Method, RequestHead, RequestReader, SWITCHING_PROTOCOLS, Version};
+use crate::head::{Fields, Method, RequestHead, RequestReader, RequestSpans, SWITCHING_PROTOCOLS, Version};
 use crate::write::{ConnectionField, FramingField};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,12 @@ impl ServerConnection {
     #[must_use]
     pub fn head<'b>(&'b self, bytes: &'b [u8]) -> Option<RequestHead<'b>> {
         self.reader.head(bytes)
+    }
+
+    /// Gives the head of the request under way away.
+    #[must_use]
+    pub fn take_head(&mut self) -> Option<RequestSpans> {
+        self.reader.take()
     }
 
     /// Trailers of the request under way, over the bytes of their event.

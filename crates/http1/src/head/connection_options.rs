@@ -24,6 +24,10 @@ pub struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
+    /// Options of a head without the field.
+    pub(crate) const NONE: Self =
+        Self { close: false, keep_alive: false, upgrade: false, names_fields: false };
+
     /// Reads them. Cost: nothing where there is no such field, else some instructions for each byte.
     ///
     /// # Errors

@@ -11,6 +11,8 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    pub(crate) const EMPTY: Self = Self { start: 0, end: 0 };
+
     #[inline]
     pub(crate) const fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }
@@ -36,6 +38,9 @@ pub(crate) struct FieldSpan {
     pub(crate) has_odd_name: bool,
 }
 
+/// Fields of a usual head: room for them is made at once.
+const USUAL_FIELDS: usize = 16;
+
 /// Fields of the head that was read last. Its memory is reused: it grows to the largest head of its
 /// connection, at most 20 bytes for each field that the limits allow.
 #[derive(Debug, Default)]
@@ -45,6 +50,8 @@ pub(crate) struct FieldTable {
 }
 
 impl FieldTable {
+    pub(crate) const NONE: Self = Self { spans: Vec::new(), present: FieldSet::EMPTY };
+
     pub(crate) fn clear(&mut self) {
         self.spans.clear();
         self.present = FieldSet::EMPTY;
@@ -52,6 +59,9 @@ impl FieldTable {
 
     #[inline]
     pub(crate) fn push(&mut self, span: FieldSpan) {
+        if self.spans.capacity() == 0 {
+            self.spans.reserve(USUAL_FIELDS);
+        }
         self.present.insert(span.known);
         self.spans.push(span);
     }

@@ -17,6 +17,9 @@ pub(crate) struct Framing {
 }
 
 impl Framing {
+    /// Framing of a head without any such field.
+    pub(crate) const NONE: Self = Self { content_length: None, is_chunked: false, has_host: false };
+
     /// Takes note of a request's field; each of the three may come once. RFC 9110 §7.2, RFC 9112 §6.
     ///
     /// # Errors

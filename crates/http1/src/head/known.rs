@@ -228,6 +228,12 @@ impl FieldSet {
         self.0 >> field as u8 & 1 == 1
     }
 
+    /// Returns whether the sets have a field in common.
+    #[must_use]
+    pub const fn has_any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Fields of either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {

@@ -24,9 +24,9 @@ pub use connection_options::{ConnectionOptions, elements};
 pub use field::{Field, Fields};
 pub use known::{FieldSet, KnownField};
 pub use limits::HeadLimits;
-pub use request::{RequestHead, RequestReader};
+pub use request::{RequestHead, RequestReader, RequestSpans};
 pub use request_line::{Method, Version};
-pub use response::{ResponseHead, ResponseReader, ResponseViolation};
+pub use response::{ResponseHead, ResponseReader, ResponseSpans, ResponseViolation};
 pub use target::TargetForm;
 #[cfg(feature = "http")]
 pub use view::{FieldsView, RequestView};

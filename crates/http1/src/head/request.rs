@@ -12,6 +12,7 @@ use super::line;
 use super::request_line::{self, Method, RequestLine, Version};
 use super::target::TargetForm;
 use crate::violation::FramingViolation;
+use core::mem;
 use flashweir_core::limits::EMPTY_LINES_BEFORE_REQUEST;
 
 /// Reader of the requests of one connection, one head after another.
@@ -36,12 +37,43 @@ use flashweir_core::limits::EMPTY_LINES_BEFORE_REQUEST;
 pub struct RequestReader {
     limits: HeadLimits,
     cursor: LineCursor,
-    line: Option<RequestLine>,
+    has_line: bool,
     empty_lines: usize,
+    spans: RequestSpans,
+    is_whole: bool,
+}
+
+/// Head of a request as places in its bytes. 20 bytes for each field.
+#[derive(Debug)]
+pub struct RequestSpans {
+    line: RequestLine,
     framing: Framing,
     options: ConnectionOptions,
     fields: FieldTable,
-    is_whole: bool,
+}
+
+impl Default for RequestSpans {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RequestSpans {
+    const fn new() -> Self {
+        Self {
+            line: RequestLine::NONE,
+            framing: Framing::NONE,
+            options: ConnectionOptions::NONE,
+            fields: FieldTable::NONE,
+        }
+    }
+
+    /// The head, over the bytes it was read from; of others it says nothing sensible.
+    #[must_use]
+    #[inline]
+    pub fn over<'b>(&'b self, bytes: &'b [u8]) -> RequestHead<'b> {
+        RequestHead { spans: self, bytes }
+    }
 }
 
 impl RequestReader {
@@ -51,11 +83,9 @@ impl RequestReader {
         Self {
             limits,
             cursor: LineCursor::default(),
-            line: None,
+            has_line: false,
             empty_lines: 0,
-            framing: Framing::default(),
-            options: ConnectionOptions::default(),
-            fields: FieldTable::default(),
+            spans: RequestSpans::new(),
             is_whole: false,
         }
     }
@@ -63,17 +93,17 @@ impl RequestReader {
     /// Forgets the last head; the next call of [`read`](Self::read) begins another.
     pub fn restart(&mut self) {
         self.cursor = LineCursor::default();
-        self.line = None;
+        self.has_line = false;
         self.empty_lines = 0;
-        self.framing = Framing::default();
-        self.fields.clear();
+        self.spans.framing = Framing::NONE;
+        self.spans.fields.clear();
         self.is_whole = false;
     }
 
     /// Forgets the last head and its memory.
     pub fn release(&mut self) {
         self.restart();
-        self.fields.release();
+        self.spans.fields.release();
     }
 
     /// Reads on: `bytes` are all that have come since the head's first byte. Returns the head's length once
@@ -83,7 +113,7 @@ impl RequestReader {
     /// The first rule that a line breaks, in the order of the lines. Framing is lost for good.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Option<usize>, FramingViolation> {
         let within = self.limits.within(bytes);
-        if self.line.is_none() && !self.read_request_line(within)? {
+        if !self.has_line && !self.read_request_line(within)? {
             return self.wait(within);
         }
         if !self.is_whole && !self.read_fields(within)? {
@@ -95,18 +125,28 @@ impl RequestReader {
     /// Head that was read last, of the same bytes.
     #[must_use]
     pub fn head<'b>(&'b self, bytes: &'b [u8]) -> Option<RequestHead<'b>> {
-        let line = self.line.filter(|_| self.is_whole)?;
-        let fields = Fields::new(bytes, &self.fields);
-        Some(RequestHead { line, framing: self.framing, options: self.options, fields })
+        self.is_whole.then(|| self.spans.over(bytes))
+    }
+
+    /// Gives the head that was read last away, with the memory of its fields; the next call of
+    /// [`read`](Self::read) begins another.
+    #[must_use]
+    pub fn take(&mut self) -> Option<RequestSpans> {
+        if !self.is_whole {
+            return None;
+        }
+        let spans = mem::replace(&mut self.spans, RequestSpans::new());
+        self.restart();
+        Some(spans)
     }
 
     /// Returns whether the head being read, whole, partial or refused, has the method HEAD: its answer has
     /// no content (RFC 9110 §9.3.2).
     #[must_use]
     pub fn is_head(&self, bytes: &[u8]) -> bool {
-        match self.line {
-            Some(line) => line.method == Method::Head,
-            None => {
+        match self.has_line {
+            true => self.spans.line.method == Method::Head,
+            false => {
                 let after_line_ends = bytes.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(0);
                 bytes[after_line_ends..].starts_with(b"HEAD ")
             }
@@ -124,7 +164,7 @@ impl RequestReader {
             if self.cursor.is_fresh()
                 && let Some((line, next)) = request_line::read_ordinary(bytes, self.cursor.at())
             {
-                self.line = Some(line);
+                (self.spans.line, self.has_line) = (line, true);
                 self.cursor.go_to(next);
                 return Ok(true);
             }
@@ -133,7 +173,8 @@ impl RequestReader {
                 return Err(FramingViolation::BareLf);
             }
             if line.end > line.start {
-                self.line = Some(request_line::judge_request_line(bytes, line.start, line.end)?);
+                self.spans.line = request_line::judge_request_line(bytes, line.start, line.end)?;
+                self.has_line = true;
                 return Ok(true);
             }
             self.empty_lines += 1;
@@ -146,7 +187,7 @@ impl RequestReader {
     /// Reads field lines up to the head's end; false until that has come.
     fn read_fields(&mut self, bytes: &[u8]) -> Result<bool, FramingViolation> {
         loop {
-            let Self { framing, fields, cursor, limits, .. } = self;
+            let Self { spans: RequestSpans { framing, fields, .. }, cursor, limits, .. } = self;
             let take = |known, value: &[u8]| framing.take_of_request(known, value);
             line::read_ordinary_lines(bytes, cursor, (fields, limits.fields_max), take)?;
             let Some(line) = cursor.take_line(bytes) else { return Ok(false) };
@@ -168,14 +209,15 @@ impl RequestReader {
 
     /// Judges the head as a whole (RFC 9112 §3.2, §6.3, without any of its leniences).
     fn end(&mut self, bytes: &[u8]) -> Result<(), FramingViolation> {
-        let is_http11 = self.line.is_some_and(|line| line.version == Version::Http11);
-        match (self.framing.is_chunked, self.framing.content_length) {
-            _ if is_http11 && !self.framing.has_host => return Err(FramingViolation::MissingHost),
+        let RequestSpans { line, framing, fields, options } = &mut self.spans;
+        let is_http11 = line.version == Version::Http11;
+        match (framing.is_chunked, framing.content_length) {
+            _ if is_http11 && !framing.has_host => return Err(FramingViolation::MissingHost),
             (true, Some(_)) => return Err(FramingViolation::LengthAndTransferEncoding),
             (true, None) if !is_http11 => return Err(FramingViolation::TransferEncoding),
             _ => {}
         }
-        self.options = ConnectionOptions::of(Fields::new(bytes, &self.fields))?;
+        *options = ConnectionOptions::of(Fields::new(bytes, fields))?;
         self.is_whole = true;
         Ok(())
     }
@@ -184,53 +226,51 @@ impl RequestReader {
 /// View of a whole request head, over the bytes it was read from.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'b> {
-    line: RequestLine,
-    framing: Framing,
-    options: ConnectionOptions,
-    fields: Fields<'b>,
+    spans: &'b RequestSpans,
+    bytes: &'b [u8],
 }
 
 impl<'b> RequestHead<'b> {
     /// Method, as far as connections depend on it.
     #[must_use]
     pub fn method(&self) -> Method {
-        self.line.method
+        self.spans.line.method
     }
 
     /// Method as it was sent.
     #[must_use]
     pub fn method_name(&self) -> &'b [u8] {
-        self.line.method_name.of(self.fields.bytes())
+        self.spans.line.method_name.of(self.bytes)
     }
 
     /// Version of the message.
     #[must_use]
     pub fn version(&self) -> Version {
-        self.line.version
+        self.spans.line.version
     }
 
     /// Whole target as it was sent.
     #[must_use]
     pub fn target(&self) -> &'b [u8] {
-        self.line.target.whole.of(self.fields.bytes())
+        self.spans.line.target.whole.of(self.bytes)
     }
 
     /// Form of the target.
     #[must_use]
     pub fn target_form(&self) -> TargetForm {
-        self.line.target.form
+        self.spans.line.target.form
     }
 
     /// Path and query of any form: empty where the target has none.
     #[must_use]
     pub fn path_and_query(&self) -> &'b [u8] {
-        self.line.target.path_and_query.of(self.fields.bytes())
+        self.spans.line.target.path_and_query.of(self.bytes)
     }
 
     /// Authority that the target names, where it has one.
     #[must_use]
     pub fn target_authority(&self) -> Option<&'b [u8]> {
-        let of_target = self.line.target.authority.of(self.fields.bytes());
+        let of_target = self.spans.line.target.authority.of(self.bytes);
         (!of_target.is_empty()).then_some(of_target)
     }
 
@@ -241,45 +281,45 @@ impl<'b> RequestHead<'b> {
     /// [`is_authority`]: super::is_authority
     #[must_use]
     pub fn authority(&self) -> Option<&'b [u8]> {
-        self.target_authority().or_else(|| self.fields.get(KnownField::Host))
+        self.target_authority().or_else(|| self.fields().get(KnownField::Host))
     }
 
     /// Fields in their order.
     #[must_use]
     pub fn fields(&self) -> Fields<'b> {
-        self.fields
+        Fields::new(self.bytes, &self.spans.fields)
     }
 
     /// Framing of the body (RFC 9112 §6.3).
     #[must_use]
     pub fn body(&self) -> BodyFraming {
-        BodyFraming::of_request(self.framing.is_chunked, self.framing.content_length)
+        BodyFraming::of_request(self.spans.framing.is_chunked, self.spans.framing.content_length)
     }
 
     /// Announced length, also where it is 0.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
-        self.framing.content_length
+        self.spans.framing.content_length
     }
 
     /// Options of `Connection`.
     #[must_use]
     pub fn connection(&self) -> ConnectionOptions {
-        self.options
+        self.spans.options
     }
 
     /// Returns whether the connection may go on after this request and its answer (RFC 9112 §9.3).
     #[must_use]
     pub fn is_persistent(&self) -> bool {
-        self.options.is_persistent(self.line.version)
+        self.spans.options.is_persistent(self.spans.line.version)
     }
 
     /// Returns whether the client waits for a 100 before it sends its body (RFC 9110 §10.1.1): expectations
     /// of HTTP/1.0 and of requests without a body are ignored, as it demands.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
-        self.line.version == Version::Http11
+        self.spans.line.version == Version::Http11
             && self.body() != BodyFraming::None
-            && self.fields.all(KnownField::Expect).any(|value| value.eq_ignore_ascii_case(b"100-continue"))
+            && self.fields().all(KnownField::Expect).any(|value| value.eq_ignore_ascii_case(b"100-continue"))
     }
 }

@@ -61,6 +61,16 @@ pub(crate) struct RequestLine {
     pub(crate) version: Version,
 }
 
+impl RequestLine {
+    /// No line.
+    pub(crate) const NONE: Self = Self {
+        method: Method::Other,
+        method_name: Span::EMPTY,
+        target: Target::NONE,
+        version: Version::Http11,
+    };
+}
+
 const VERSION_BYTES: usize = "HTTP/1.1".len();
 
 /// Reads a good line at `at`, and the place behind it, in one pass; leaves any other to

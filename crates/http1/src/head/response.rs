@@ -15,6 +15,7 @@ use super::line;
 use super::request_line::{Method, Version};
 use super::status_line::{StatusLine, read_status_line};
 use crate::violation::FramingViolation;
+use core::mem;
 use flashweir_core::limits::EMPTY_LINES_BEFORE_REQUEST;
 
 /// Reason for which the head of a response is refused.
@@ -51,12 +52,37 @@ impl From<FramingViolation> for ResponseViolation {
 pub struct ResponseReader {
     limits: HeadLimits,
     cursor: LineCursor,
-    line: Option<StatusLine>,
+    has_line: bool,
     empty_lines: usize,
+    spans: ResponseSpans,
+    is_whole: bool,
+}
+
+/// Head of a response as places in its bytes. 20 bytes for each field.
+#[derive(Debug)]
+pub struct ResponseSpans {
+    line: StatusLine,
     framing: Framing,
     options: ConnectionOptions,
     fields: FieldTable,
-    is_whole: bool,
+}
+
+impl ResponseSpans {
+    const fn new() -> Self {
+        Self {
+            line: StatusLine::NONE,
+            framing: Framing::NONE,
+            options: ConnectionOptions::NONE,
+            fields: FieldTable::NONE,
+        }
+    }
+
+    /// The head, over the bytes it was read from; of others it says nothing sensible.
+    #[must_use]
+    #[inline]
+    pub fn over<'b>(&'b self, bytes: &'b [u8]) -> ResponseHead<'b> {
+        ResponseHead { spans: self, bytes }
+    }
 }
 
 impl ResponseReader {
@@ -66,11 +92,9 @@ impl ResponseReader {
         Self {
             limits,
             cursor: LineCursor::default(),
-            line: None,
+            has_line: false,
             empty_lines: 0,
-            framing: Framing::default(),
-            options: ConnectionOptions::default(),
-            fields: FieldTable::default(),
+            spans: ResponseSpans::new(),
             is_whole: false,
         }
     }
@@ -78,17 +102,17 @@ impl ResponseReader {
     /// Forgets the last head; the next call of [`read`](Self::read) begins another.
     pub fn restart(&mut self) {
         self.cursor = LineCursor::default();
-        self.line = None;
+        self.has_line = false;
         self.empty_lines = 0;
-        self.framing = Framing::default();
-        self.fields.clear();
+        self.spans.framing = Framing::NONE;
+        self.spans.fields.clear();
         self.is_whole = false;
     }
 
     /// Forgets the last head and its memory.
     pub fn release(&mut self) {
         self.restart();
-        self.fields.release();
+        self.spans.fields.release();
     }
 
     /// Reads on: `bytes` are all that have come since the head's first byte. Returns the head's length once
@@ -109,18 +133,29 @@ impl ResponseReader {
     /// Head that was read last, of the same bytes.
     #[must_use]
     pub fn head<'b>(&'b self, bytes: &'b [u8]) -> Option<ResponseHead<'b>> {
-        let line = self.line.filter(|_| self.is_whole)?;
-        let fields = Fields::new(bytes, &self.fields);
-        Some(ResponseHead { line, framing: self.framing, options: self.options, fields })
+        self.is_whole.then(|| self.spans.over(bytes))
+    }
+
+    /// Gives the head that was read last away, with the memory of its fields; the next call of
+    /// [`read`](Self::read) begins another.
+    #[must_use]
+    pub fn take(&mut self) -> Option<ResponseSpans> {
+        if !self.is_whole {
+            return None;
+        }
+        let spans = mem::replace(&mut self.spans, ResponseSpans::new());
+        self.restart();
+        Some(spans)
     }
 
     /// Reads the status line and the empty lines before it; false until it has come.
     fn read_status_line(&mut self, bytes: &[u8]) -> Result<bool, ResponseViolation> {
-        while self.line.is_none() {
+        while !self.has_line {
             let Some(line) = self.cursor.take_line(bytes) else { return Ok(false) };
             if line.end > line.start {
                 let read = read_status_line(bytes, line.start, line.end);
-                self.line = Some(read.ok_or(ResponseViolation::StatusLine)?);
+                self.spans.line = read.ok_or(ResponseViolation::StatusLine)?;
+                self.has_line = true;
                 return Ok(true);
             }
             self.empty_lines += 1;
@@ -134,7 +169,7 @@ impl ResponseReader {
     /// Reads field lines up to the head's end; false until that has come.
     fn read_fields(&mut self, bytes: &[u8]) -> Result<bool, FramingViolation> {
         loop {
-            let Self { framing, fields, cursor, limits, .. } = self;
+            let Self { spans: ResponseSpans { framing, fields, .. }, cursor, limits, .. } = self;
             let take = |known, value: &[u8]| framing.take_of_response(known, value);
             line::read_ordinary_lines(bytes, cursor, (fields, limits.fields_max), take)?;
             let Some(line) = cursor.take_line(bytes) else { return Ok(false) };
@@ -153,15 +188,16 @@ impl ResponseReader {
 
     /// Judges the head as a whole (RFC 9112 §6.1, §6.3).
     fn end(&mut self, bytes: &[u8]) -> Result<(), FramingViolation> {
-        let is_http11 = self.line.is_some_and(|line| line.version == Version::Http11);
-        if self.framing.is_chunked {
+        let ResponseSpans { line, framing, fields, options } = &mut self.spans;
+        let is_http11 = line.version == Version::Http11;
+        if framing.is_chunked {
             if !is_http11 {
                 return Err(FramingViolation::TransferEncoding);
             }
             // Chunks override a length; this hop passes none on.
-            self.framing.content_length = None;
+            framing.content_length = None;
         }
-        self.options = ConnectionOptions::of(Fields::new(bytes, &self.fields))?;
+        *options = ConnectionOptions::of(Fields::new(bytes, fields))?;
         self.is_whole = true;
         Ok(())
     }
@@ -170,67 +206,68 @@ impl ResponseReader {
 /// View of a whole response head, over the bytes it was read from.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'b> {
-    line: StatusLine,
-    framing: Framing,
-    options: ConnectionOptions,
-    fields: Fields<'b>,
+    spans: &'b ResponseSpans,
+    bytes: &'b [u8],
 }
 
 impl<'b> ResponseHead<'b> {
     /// Status, 100 to 999.
     #[must_use]
     pub fn status(&self) -> u16 {
-        self.line.status
+        self.spans.line.status
     }
 
     /// Returns whether another response to the same request follows (1xx but 101).
     #[must_use]
     pub fn is_interim(&self) -> bool {
-        self.line.status < 200 && self.line.status != SWITCHING_PROTOCOLS
+        self.spans.line.status < 200 && self.spans.line.status != SWITCHING_PROTOCOLS
     }
 
     /// Reason phrase as it was sent; text for people, may be empty.
     #[must_use]
     pub fn reason(&self) -> &'b [u8] {
-        self.line.reason.of(self.fields.bytes())
+        self.spans.line.reason.of(self.bytes)
     }
 
     /// Version of the message.
     #[must_use]
     pub fn version(&self) -> Version {
-        self.line.version
+        self.spans.line.version
     }
 
     /// Fields in their order.
     #[must_use]
     pub fn fields(&self) -> Fields<'b> {
-        self.fields
+        Fields::new(self.bytes, &self.spans.fields)
     }
 
     /// Framing of the body of an answer to a request with this method (RFC 9112 §6.3).
     #[must_use]
     pub fn body(&self, method: Method) -> BodyFraming {
-        let Framing { is_chunked, content_length, .. } = self.framing;
-        BodyFraming::of_response(method, self.line.status, is_chunked, content_length)
+        let Framing { is_chunked, content_length, .. } = self.spans.framing;
+        BodyFraming::of_response(method, self.spans.line.status, is_chunked, content_length)
     }
 
     /// Length that all `Content-Length` fields agree on; of an answer to HEAD, and of a 304, that of the body
     /// that is not sent (RFC 9110 §8.6). Of 1xx and 204, which may have none, `None`.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
-        self.framing.content_length.filter(|_| self.line.status >= 200 && self.line.status != NO_CONTENT)
+        self.spans
+            .framing
+            .content_length
+            .filter(|_| self.spans.line.status >= 200 && self.spans.line.status != NO_CONTENT)
     }
 
     /// Options of `Connection`.
     #[must_use]
     pub fn connection(&self) -> ConnectionOptions {
-        self.options
+        self.spans.options
     }
 
     /// Returns whether the connection may go on after this response (RFC 9112 §9.3) as far as its
     /// head says: a body up to the end of the connection ends it.
     #[must_use]
     pub fn is_persistent(&self) -> bool {
-        self.options.is_persistent(self.line.version)
+        self.spans.options.is_persistent(self.spans.line.version)
     }
 }

@@ -14,6 +14,11 @@ pub(crate) struct StatusLine {
     pub(crate) reason: Span,
 }
 
+impl StatusLine {
+    /// No line.
+    pub(crate) const NONE: Self = Self { version: Version::Http11, status: 0, reason: Span::EMPTY };
+}
+
 /// Reads a whole line, which is `bytes[at..end]` without its line end. The reason phrase may hold any text or
 /// be missing, with the blank before it, as many servers send it.
 pub(crate) fn read_status_line(bytes: &[u8], at: usize, end: usize) -> Option<StatusLine> {

@@ -42,6 +42,14 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// No target.
+    pub(crate) const NONE: Self = Self {
+        form: TargetForm::Origin,
+        whole: Span::EMPTY,
+        authority: Span::EMPTY,
+        path_and_query: Span::EMPTY,
+    };
+
     /// Judges the target that stands at `at`.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 #[derive(Clone, Copy, Debug)]
 pub enum RequestView<'a> {
     /// Places in the bytes of the head.
-    Spans(&'a RequestHead<'a>),
+    Spans(RequestHead<'a>),
     /// A head of the crate `http`.
     Parts(&'a Parts),
 }
@@ -49,10 +49,17 @@ impl<'a> From<&'a Parts> for RequestView<'a> {
     }
 }
 
-impl<'a> From<&'a RequestHead<'a>> for RequestView<'a> {
+impl<'a> From<RequestHead<'a>> for RequestView<'a> {
     #[inline]
-    fn from(head: &'a RequestHead<'a>) -> Self {
+    fn from(head: RequestHead<'a>) -> Self {
         Self::Spans(head)
+    }
+}
+
+impl<'a> From<&RequestHead<'a>> for RequestView<'a> {
+    #[inline]
+    fn from(head: &RequestHead<'a>) -> Self {
+        Self::Spans(*head)
     }
 }
 
@@ -222,7 +229,7 @@ mod tests {
             parts = parts.header(*name, *value);
         }
         let (parts, ()) = parts.body(()).expect("a good request").into_parts();
-        let (spans, parts) = (RequestView::from(&head), RequestView::from(&parts));
+        let (spans, parts) = (RequestView::from(head), RequestView::from(&parts));
         assert_eq!(spans.method(), parts.method(), "{bytes}");
         assert_eq!(spans.path(), parts.path(), "{bytes}");
         assert_eq!(spans.query(), parts.query(), "{bytes}");
