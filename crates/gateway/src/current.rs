@@ -14,9 +14,10 @@ use flashweir_config::Service;
 use flashweir_core::{Hasher64, Rng};
 use flashweir_http::client::ClientNetwork;
 use flashweir_http::fields::Hop;
+use flashweir_http::head::AnswerHead;
 use flashweir_http::serve::Server;
-use flashweir_http::upstream::{UpstreamBody, Upstreams};
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use flashweir_http::upstream::Upstreams;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -121,21 +122,26 @@ impl CurrentConfig {
         &self,
         pipeline: &PipelineHost,
         service: usize,
-        response: &Response<UpstreamBody<UploadBody>>,
+        head: &mut AnswerHead,
+        upstream: usize,
     ) -> Option<TrailerQuota> {
         let key = self.services[service];
-        let mut lines = response.headers().get_all(OVERLOAD).iter().map(HeaderValue::as_bytes);
-        // Of several lines it cannot be known which is the node's. What stands for them is no message.
-        let field = match (lines.next(), lines.next()) {
-            (Some(_), Some(_)) => Some(&b"several lines"[..]),
-            (first, _) => first,
-        };
-        pipeline.hear_upstream(key, response.body().upstream(), field);
+        {
+            let name = OVERLOAD;
+            let mut lines = head.fields().all_named(&name);
+            // Of several lines it cannot be known which is the node's. What stands for them is no message.
+            let field = match (lines.next(), lines.next()) {
+                (Some(_), Some(_)) => Some(&b"several lines"[..]),
+                (first, _) => first,
+            };
+            pipeline.hear_upstream(key, upstream, field);
+        }
         let config = &self.live.config;
         if !(config.services[service].upstream.obeys_quota && config.feedback.is_enabled) {
             return None;
         }
-        pipeline.hear_quota(key, spent_for(Some(response.status()), response.headers()));
+        let head = head.parts_mut();
+        pipeline.hear_quota(key, spent_for(Some(head.status), &head.headers));
         Some(TrailerQuota::new(key))
     }
 

@@ -22,15 +22,16 @@ use flashweir_admission::pipeline::FailureSource;
 use flashweir_classify::{Classified, of_response};
 use flashweir_config::{Protocol, Upstream as UpstreamConfig};
 use flashweir_http::fields::{Prepared, ResponseError, prepare_response};
-use flashweir_http::head::ReceivedHead;
+use flashweir_http::head::{Answer, AnswerHead, ReceivedHead};
 use flashweir_http::interim::{InterimCounts, Interims};
 use flashweir_http::serve::{Connection, IncomingBody, StreamCut};
 use flashweir_http::tunnel::{PendingTunnel, TunnelEnd};
 use flashweir_http::upstream::{ErrorSource, SendOptions, UpstreamBody, UpstreamError, UpstreamErrorKind};
+use flashweir_http1::head::{FieldsView, KnownField};
 use flashweir_runtime::Clock;
 use flashweir_telemetry::{Happening, InterimOutcome, Unmeasured, UploadCut, UpstreamFailure, WorkerMetrics};
-use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version, response};
+use http::header::{ALLOW, CONNECTION, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Version};
 use http_body::Body as _;
 use std::cell::Cell;
 use std::pin::pin;
@@ -65,7 +66,7 @@ pub(crate) async fn forward(
     connection: &Connection,
     mut permit: Box<Permit>,
     admitted: AdmittedRequest<'_>,
-) -> Response<Body> {
+) -> Answer<Body> {
     let AdmittedRequest {
         mut head,
         body,
@@ -81,7 +82,7 @@ pub(crate) async fn forward(
     } = admitted;
     if prepared.is_last_hop {
         permit.answered_here(StatusCode::OK);
-        return answer_last_hop();
+        return answer_last_hop().into();
     }
     let current = upload.current;
     let upstreams = &current.upstreams[classified.service];
@@ -107,25 +108,27 @@ pub(crate) async fn forward(
     };
     interims.into_iter().for_each(|interims| count_interims(&responses.metrics, interims));
     count_sends(&responses.metrics, upstreams);
-    let response = match sent {
-        Ok(response) => response,
+    let mut answer = match sent {
+        Ok(answer) => answer,
         Err(_) if cut.is_some_and(|cut| cut.get().is_some()) => {
             drop(permit);
-            return answer_slow_upload(responses, client, version, method);
+            return answer_slow_upload(responses, client, version, method).into();
         }
-        Err(error) => return answer_failure(responses, permit, &error, method, offered),
+        Err(error) => return answer_failure(responses, permit, &error, method, offered).into(),
     };
-    let quota = current.hear_upstream(&responses.pipeline, classified.service, &response);
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+    let upstream = answer.body.upstream();
+    let quota = current.hear_upstream(&responses.pipeline, classified.service, &mut answer.head, upstream);
+    let status = answer.head.status();
+    if status == StatusCode::SWITCHING_PROTOCOLS {
         let wanted =
             prepared.wants_upgrade.then_some(&current.live.config.services[classified.service].upstream);
-        return switch(responses, connection, permit, response, (wanted, websocket), method);
+        return switch(responses, connection, permit, answer.into(), (wanted, websocket), method).into();
     }
-    if websocket.is_some() && response.status().is_success() {
-        return answer_no_switch(permit, response.status(), method);
+    if websocket.is_some() && status.is_success() {
+        return answer_no_switch(permit, status, method).into();
     }
     let onward = Onward { client, current, version, classified, stream, quota };
-    relay(responses, permit, response, onward, method)
+    relay(responses, permit, answer, onward, method)
 }
 
 fn count_interims(metrics: &WorkerMetrics, interims: &Interims) {
@@ -139,21 +142,21 @@ fn count_interims(metrics: &WorkerMetrics, interims: &Interims) {
 fn relay(
     responses: &Rc<Responses>,
     mut permit: Box<Permit>,
-    response: Response<UpstreamBody<UploadBody>>,
+    answer: Answer<UpstreamBody<UploadBody>>,
     onward: Onward<'_>,
     method: &Method,
-) -> Response<Body> {
-    let (mut head, body) = response.into_parts();
-    if let Err(error) = prepare_response(&mut head) {
-        return answer_unfit(responses, permit, error, method);
+) -> Answer<Body> {
+    let Answer { mut head, body } = answer;
+    if let Err(error) = head.prepare() {
+        return answer_unfit(responses, permit, error, method).into();
     }
-    let report = load_report::take(&mut head.headers, &responses.metrics.upstream);
+    let report = load_report::take_of(&mut head, &responses.metrics.upstream);
     if let Some(utilisation_milli) = report.utilisation_milli {
         let upstreams = &onward.current.upstreams[onward.classified.service];
         upstreams.shared().record_utilisation(body.upstream(), utilisation_milli);
     }
     permit.origin_reported(report);
-    if is_event_stream(&head) {
+    if is_event_stream(head.fields()) {
         permit.leave_origin();
     }
     pass_on(responses, permit, head, Source::Upstream { body }, onward)
@@ -174,27 +177,25 @@ pub(crate) struct Onward<'a> {
 pub(crate) fn pass_on(
     responses: &Rc<Responses>,
     permit: Box<Permit>,
-    mut head: response::Parts,
+    head: AnswerHead,
     body: Source,
     onward: Onward<'_>,
-) -> Response<Body> {
+) -> Answer<Body> {
     let Onward { client, current, version, classified, stream, quota } = onward;
-    // The version is this hop's own; hyper would otherwise speak the upstream's.
-    head.version = Version::HTTP_11;
     let slow_upload = permit.is_client_slow().then_some(Unmeasured::Paused);
     let begun = Begun {
         responses: responses.clone(),
         permit,
         wire: client.wire.clone(),
         client_version: version,
-        status: head.status,
+        status: head.status(),
         url_class: classified.url_class,
-        unmeasured: classified.unmeasured.or_else(|| of_response(head.status)).or(slow_upload),
+        unmeasured: classified.unmeasured.or_else(|| of_response(head.status())).or(slow_upload),
         stream,
         quota,
         write_stall_timeout: current.live.config.bounds.write_stall_timeout,
     };
-    Response::from_parts(head, Body::Forwarded { body: ForwardedBody::new(begun, body) })
+    Answer { head, body: Body::Forwarded { body: ForwardedBody::new(begun, body) } }
 }
 
 /// Worker and service state that the body of one request uses.
@@ -275,9 +276,9 @@ impl<'a> Upload<'a> {
 }
 
 /// Returns whether the response goes on for as long as the client likes, mostly in silence.
-pub(crate) fn is_event_stream(head: &response::Parts) -> bool {
+pub(crate) fn is_event_stream(fields: FieldsView<'_>) -> bool {
     const EVENT_STREAM: &[u8] = b"text/event-stream";
-    let named = head.headers.get(CONTENT_TYPE).map_or(&[][..], HeaderValue::as_bytes);
+    let named = fields.get(KnownField::ContentType).unwrap_or_default();
     named.get(..EVENT_STREAM.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENT_STREAM))
 }
 

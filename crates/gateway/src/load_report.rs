@@ -15,6 +15,8 @@ mod orca;
 mod server_timing;
 
 use flashweir_core::limits::LOAD_REPORT_BYTES;
+use flashweir_http::head::AnswerHead;
+use flashweir_http1::head::KnownField;
 use flashweir_telemetry::{LoadReportOutcome, UpstreamMetrics};
 use http::{HeaderMap, HeaderName};
 
@@ -45,7 +47,24 @@ pub(crate) struct LoadReport {
     pub(crate) utilisation_milli: Option<u32>,
 }
 
-/// Reads the reports in the fields, counts them, and gives what they tell.
+/// Reads the reports in a response's head, counts them, and gives what they say.
+pub(crate) fn take_of(head: &mut AnswerHead, metrics: &UpstreamMetrics) -> LoadReport {
+    if let AnswerHead::Spans(_) = head {
+        let mut fields = head.fields().iter();
+        if !fields.any(|field| field.known == KnownField::Other && may_report(field.name)) {
+            return LoadReport::default();
+        }
+    }
+    take(&mut head.parts_mut().headers, metrics)
+}
+
+/// Returns whether a field of this name, in any case, may hold a report.
+fn may_report(name: &[u8]) -> bool {
+    let names = [&SERVER_TIMING, &ORCA, &ORCA_BINARY[0], &ORCA_BINARY[1]];
+    names.iter().any(|report| name.eq_ignore_ascii_case(report.as_str().as_bytes()))
+}
+
+/// Reads the reports in the fields, counts them, and gives what they say.
 pub(crate) fn take(fields: &mut HeaderMap, metrics: &UpstreamMetrics) -> LoadReport {
     // One pass over the names costs less than looking up four that are hardly ever there.
     let is_report = |name: &HeaderName| *name == SERVER_TIMING || *name == ORCA || ORCA_BINARY.contains(name);

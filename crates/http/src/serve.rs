@@ -18,6 +18,7 @@ mod when_woken;
 mod wire;
 
 use crate::guarded::{GuardHandle, Guarded, Protocol};
+use crate::head::IntoAnswer;
 use crate::interim::Interims;
 use crate::tunnel::{PendingTunnel, TunnelReport};
 use crate::violation::FramingViolation;
@@ -25,7 +26,6 @@ use bytes::Bytes;
 use farewell::{answer_request_timeout, linger};
 use flashweir_http1::connection::ReadPhase;
 pub use flashweir_http1::head::HeadLimits;
-use http::Response;
 use http_body::Body;
 use http1::Http1;
 use http2::Http2;
@@ -135,7 +135,7 @@ impl Server {
     /// resolves, no further request is taken and the connection ends once those in flight are done.
     ///
     /// Dropping the future cuts the connection.
-    pub async fn serve<Io, S, R, F, B, E>(
+    pub async fn serve<Io, S, R, F, A, B, E>(
         &self,
         mut io: Guarded<Io>,
         protocol: Option<Protocol>,
@@ -146,7 +146,8 @@ impl Server {
         Io: AsyncRead + AsyncWrite + Unpin + 'static,
         S: Fn(R, &Connection) -> F + Unpin,
         R: From<IncomingRequest>,
-        F: Future<Output = Result<Response<B>, E>> + 'static,
+        F: Future<Output = Result<A, E>> + 'static,
+        A: IntoAnswer<Body = B> + 'static,
         B: Body<Data = Bytes> + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
         E: Into<Box<dyn StdError + Send + Sync>> + 'static,
@@ -194,7 +195,7 @@ impl Server {
         }
     }
 
-    async fn serve_http1<Io, S, F, B, E>(
+    async fn serve_http1<Io, S, F, A, B, E>(
         &self,
         mut http1: Http1<Io, S, F, B>,
         connection: &Connection,
@@ -203,7 +204,8 @@ impl Server {
     where
         Io: AsyncRead + AsyncWrite + Unpin + 'static,
         S: Fn(IncomingRequest, &Connection) -> F + Unpin,
-        F: Future<Output = Result<Response<B>, E>>,
+        F: Future<Output = Result<A, E>>,
+        A: IntoAnswer<Body = B>,
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
         E: Into<Box<dyn StdError + Send + Sync>>,

@@ -11,6 +11,7 @@ use crate::responses::Responses;
 use bytes::Bytes;
 use flashweir_cache::{CacheStatus, Stored};
 use flashweir_core::Instant;
+use flashweir_http::head::Answer;
 use flashweir_http::serve::StreamCut;
 use flashweir_http1::head::FieldsView;
 use flashweir_telemetry::StatusClass;
@@ -41,7 +42,7 @@ impl Asker<'_> {
         stored: &Stored,
         how: CacheStatus,
         permit: Option<CopyPermit>,
-    ) -> Response<Body> {
+    ) -> Answer<Body> {
         let response = stored.answer(self.responses.now(), self.is_head, self.fields, how);
         self.responses.metrics.cache.answers.increment(counted_as(how));
         if permit.is_some() {
@@ -52,7 +53,7 @@ impl Asker<'_> {
     }
 
     /// A response that is in memory.
-    pub(crate) fn whole(self, response: Response<Bytes>, permit: Option<CopyPermit>) -> Response<Body> {
+    pub(crate) fn whole(self, response: Response<Bytes>, permit: Option<CopyPermit>) -> Answer<Body> {
         let responses = &self.responses.metrics.responses;
         let took = self.responses.now().saturating_since(self.received);
         responses.first_byte.record(took);
@@ -65,6 +66,6 @@ impl Asker<'_> {
             stream: self.stream,
             stall_timeout: self.current.live.config.bounds.write_stall_timeout,
         };
-        Response::from_parts(head, Body::Copy { body: CopyBody::new(body, permit, reader) })
+        Answer { head: head.into(), body: Body::Copy { body: CopyBody::new(body, permit, reader) } }
     }
 }

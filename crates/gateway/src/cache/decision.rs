@@ -3,7 +3,7 @@
 use crate::body::Body;
 use crate::pipeline::Permit;
 use crate::refusal::Refusal;
-use http::Response;
+use flashweir_http::head::Answer;
 
 /// The decision about a request.
 pub(crate) enum Decision {
@@ -12,7 +12,7 @@ pub(crate) enum Decision {
     /// The pipeline refused it.
     Refuse(Refusal),
     /// It is answered without the origin, and counted.
-    Answer(Response<Body>),
+    Answer(Answer<Body>),
 }
 
 impl From<Result<Box<Permit>, Refusal>> for Decision {

@@ -25,11 +25,12 @@ use flashweir_cache::{
 use flashweir_classify::Classified;
 use flashweir_core::Instant;
 use flashweir_http::fields::prepare_response;
+use flashweir_http::head::Answer;
 use flashweir_http::upstream::{SendOptions, UpstreamBody, UpstreamError};
 use flashweir_runtime::unix_seconds_now;
 use flashweir_telemetry::Unmeasured;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, Request, Response, StatusCode, Version, request, response};
+use http::{HeaderMap, Response, StatusCode, Version, request, response};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -82,20 +83,21 @@ impl Job {
         Hops::pass_on(&mut head);
         head.extensions.clear();
         self.current.sign(&self.responses.pipeline, &self.classified, &mut head.headers);
-        let request = Request::from_parts(head, UploadBody::none());
         // A stored response that may stand in is at hand now.
         let waits = self.stand_in().is_none();
         let options = SendOptions { client: Some(self.subscriber), waits, ..SendOptions::default() };
-        let sent = upstreams.send_with(options, request).await;
+        let sent = upstreams.send_head(options, head.into(), UploadBody::none()).await;
         count_sends(&self.responses.metrics, upstreams);
-        let response = match sent {
-            Ok(response) => response,
+        let Answer { mut head, body } = match sent {
+            Ok(answer) => answer,
             Err(error) => return self.fail(&error),
         };
         // What may come from the cache is no gRPC call: its trailers say nothing of a quota.
-        let _ = self.current.hear_upstream(&self.responses.pipeline, self.classified.service, &response);
-        let is_delimited = is_delimited(&response);
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let (pipeline, service) = (&self.responses.pipeline, self.classified.service);
+        let _ = self.current.hear_upstream(pipeline, service, &mut head, body.upstream());
+        let mut head = head.into_parts();
+        let is_delimited = is_delimited(&head);
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
             let Self { responses, permit, head, leader, .. } = self;
             drop(leader);
             return FetchedResponse::Failed(Box::new(answer_unasked_switch(
@@ -104,7 +106,6 @@ impl Job {
                 &head.method,
             )));
         }
-        let (mut head, body) = response.into_parts();
         if let Err(error) = prepare_response(&mut head) {
             self.land(None, Landed::Failed);
             return match self.stand_in() {
@@ -153,7 +154,7 @@ impl Job {
                 return self.alone(head, Begun { first: Default::default(), rest: Box::pin(body) });
             }
         };
-        if is_event_stream(&head) {
+        if is_event_stream((&head.headers).into()) {
             self.not_stored(NotStored::TooLarge);
             self.permit.leave_origin();
             return self.alone(head, Begun { first: Default::default(), rest: Box::pin(body) });
@@ -376,10 +377,10 @@ fn is_error(status: StatusCode) -> bool {
 }
 
 /// Returns whether the response says where it ends.
-fn is_delimited<B>(response: &Response<B>) -> bool {
-    let fields = response.headers();
-    response.version() == Version::HTTP_2
+fn is_delimited(head: &response::Parts) -> bool {
+    let fields = &head.headers;
+    head.version == Version::HTTP_2
         || fields.contains_key(CONTENT_LENGTH)
         || fields.contains_key(TRANSFER_ENCODING)
-        || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+        || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }

@@ -20,7 +20,8 @@ use crate::pipeline::{Admission, Permit};
 use crate::upstream_error::plain;
 use flashweir_cache::{CacheStatus, Joined, Stored};
 use flashweir_core::Instant;
-use http::{Response, StatusCode};
+use flashweir_http::head::Answer;
+use http::StatusCode;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ const _: () = assert!(
 impl Traveller<'_> {
     /// The copy that answers the request in a crowd, whether there is room at the origin or not. None where
     /// one fetch for all is allowed anyway: that is as good for the others, and newer.
-    pub(crate) fn answer_in_crowd(&mut self, client: &Rc<Client>, miss: &Miss) -> Option<Response<Body>> {
+    pub(crate) fn answer_in_crowd(&mut self, client: &Rc<Client>, miss: &Miss) -> Option<Answer<Body>> {
         if miss.grace.is_zero() || !self.cache.is_crowded(self.classified.host_key) {
             return None;
         }
@@ -115,20 +116,20 @@ impl Traveller<'_> {
     }
 
     /// Sends the request, and keeps a copy of its response.
-    pub(crate) async fn fetch_copy(&mut self, permit: Box<Permit>, miss: &Miss) -> Response<Body> {
+    pub(crate) async fn fetch_copy(&mut self, permit: Box<Permit>, miss: &Miss) -> Answer<Body> {
         let job = match self.job(permit, miss, None, None) {
             Ok(job) => job,
             Err((permit, error)) => {
                 permit.answered_here(error.status());
-                return answer_unfit(&self.responses.metrics, error, self.method);
+                return answer_unfit(&self.responses.metrics, error, self.method).into();
             }
         };
         match self.deliver(job.run().await) {
-            Decision::Answer(response) => response,
+            Decision::Answer(answer) => answer,
             // Only an answer to a question about a stored response sends a request on its way again.
             Decision::Refuse(_) | Decision::Admit(_) => {
                 let text = "The service's answer cannot be passed on.\n";
-                plain(StatusCode::BAD_GATEWAY, "malformed", text, self.method).map(Body::own)
+                plain(StatusCode::BAD_GATEWAY, "malformed", text, self.method).map(Body::own).into()
             }
         }
     }

@@ -289,7 +289,7 @@ impl Traveller<'_> {
             Err((permit, error)) => {
                 permit.answered_here(error.status());
                 let response = answer_unfit(&self.responses.metrics, error, self.method);
-                return Some(Decision::Answer(response));
+                return Some(Decision::Answer(response.into()));
             }
         };
         let (reply, answer) = oneshot::channel();
@@ -348,13 +348,13 @@ impl Traveller<'_> {
 
     /// Turns the fetched response into the answer of this request.
     pub(crate) fn deliver(&mut self, fetched: FetchedResponse) -> Decision {
-        let response = match fetched {
+        let answer = match fetched {
             FetchedResponse::Stored(stored, how) => {
                 return Decision::Answer(self.asker().answer(&stored, how, None));
             }
             FetchedResponse::Whole(response) => return Decision::Answer(self.asker().whole(response, None)),
             FetchedResponse::GoAlone(permit) => return Decision::Admit(permit),
-            FetchedResponse::Failed(response) => *response,
+            FetchedResponse::Failed(response) => (*response).into(),
             FetchedResponse::Alone(permit, head, begun) => {
                 let Begun { first, rest } = begun;
                 let onward = Onward {
@@ -366,11 +366,11 @@ impl Traveller<'_> {
                     // What may come from the cache is no gRPC call.
                     quota: None,
                 };
-                pass_on(self.responses, permit, head, Source::Begun { first, rest }, onward)
+                pass_on(self.responses, permit, head.into(), Source::Begun { first, rest }, onward)
             }
         };
-        self.responses.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
-        Decision::Answer(response)
+        self.responses.metrics.responses.by_class.increment(StatusClass::of(answer.head.status().as_u16()));
+        Decision::Answer(answer)
     }
 }
 

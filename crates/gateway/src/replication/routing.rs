@@ -16,7 +16,7 @@ use flashweir_http::head::ReceivedHead;
 use flashweir_replication::{Router, RoutingPlan};
 use flashweir_telemetry::{Bound, RoutedTo, WorkerMetrics};
 use http::header::{CONTENT_LENGTH, HOST, LOCATION};
-use http::{HeaderValue, Response, StatusCode, Uri, request};
+use http::{HeaderValue, Response, StatusCode, Uri, request, response};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -291,10 +291,10 @@ impl Routing {
 
 impl DocumentUse {
     /// The answer begins.
-    pub(crate) fn answered<B>(mut self, response: &Response<B>) {
-        if response.status() == StatusCode::OK {
+    pub(crate) fn answered(mut self, head: &response::Parts) {
+        if head.status == StatusCode::OK {
             let hasher = self.replication.node.as_ref().map(|node| node.hasher);
-            self.validator = hasher.map_or(0, |hasher| validator(&hasher, response.headers()));
+            self.validator = hasher.map_or(0, |hasher| validator(&hasher, &head.headers));
         }
     }
 }

@@ -14,9 +14,9 @@ use crate::feedback::{OVERLOAD, Sender};
 use crate::upload::PartialBody;
 use admit::admit;
 use flashweir_core::Instant;
+use flashweir_http::head::Answer;
 use flashweir_http::serve::{Connection, IncomingBody, IncomingRequest};
 use flashweir_telemetry::StatusClass;
-use http::Response;
 use received::ReceivedRequest;
 use send::send;
 use std::convert::Infallible;
@@ -44,33 +44,33 @@ pub(crate) async fn handle(
     client: Rc<Client>,
     connection: Connection,
     request: IncomingRequest,
-) -> Result<Response<Body>, Infallible> {
+) -> Result<Answer<Body>, Infallible> {
     let now = worker.shared.clock.now();
     client.count_bytes(&worker.metrics);
     let IncomingRequest { mut head, body } = request;
     if let Err(circle) = worker.replication.arrive(&mut head) {
         worker.metrics.responses.by_class.increment(StatusClass::ServerError);
-        return Ok(circle.map(Body::own));
+        return Ok(circle.map(Body::own).into());
     }
     let current = worker.current();
     let at = RequestContext { worker: &worker, current: &current, client: &client, connection: &connection };
     let counted = worker.replication.begin(&head);
-    let response = match ReceivedRequest::of(at, head, now) {
-        Ok(mut request) => answer(at, &mut request, body, now).await,
-        Err(answer) => answer,
+    let mut answer = match ReceivedRequest::of(at, head, now) {
+        Ok(mut request) => decide(at, &mut request, body, now).await,
+        Err(answer) => answer.into(),
     };
     if let Some(counted) = counted {
-        counted.answered(&response);
+        counted.answered(answer.head.parts_mut());
     }
-    Ok(response)
+    Ok(answer)
 }
 
-async fn answer(
+async fn decide(
     at: RequestContext<'_>,
     request: &mut ReceivedRequest,
     body: IncomingBody,
     now: Instant,
-) -> Response<Body> {
+) -> Answer<Body> {
     // Reading would invite a client that asks first to send what may be refused.
     let gathered = match request.expects_continue || at.refuses_all() {
         true => Ok(PartialBody::untouched(body)),
@@ -80,7 +80,8 @@ async fn answer(
         Ok(body) => body,
         Err(error) => {
             let ReceivedRequest { version, method, .. } = &*request;
-            return answer_unsent(&at.worker.metrics, at.client, at.connection, error, *version, method);
+            return answer_unsent(&at.worker.metrics, at.client, at.connection, error, *version, method)
+                .into();
         }
     };
     // The time until now was the client's own.
@@ -88,15 +89,15 @@ async fn answer(
     let sender_name = request.sender_name.take();
     let sender = at.current.senders.recognise(at.client.peer.ip(), sender_name.as_ref());
     let (route, offered) = request.offer(at, sender, now, !body.is_none());
-    let mut response = match admit(at, request, &offered, sender, route, now, !body.is_none()).await {
-        Decision::Answer(response) => return response,
-        Decision::Refuse(refusal) => request.refuse(at, &refusal, now, body.take_rest()),
+    let mut answer = match admit(at, request, &offered, sender, route, now, !body.is_none()).await {
+        Decision::Answer(answer) => return answer,
+        Decision::Refuse(refusal) => request.refuse(at, &refusal, now, body.take_rest()).into(),
         Decision::Admit(permit) => send(at, request, &offered, body, permit, now).await,
     };
     if let Sender::Node(node) = sender
         && let Some(field) = at.worker.pipeline.overload_field(request.key(at), node.key)
     {
-        response.headers_mut().insert(OVERLOAD, field);
+        answer.head.parts_mut().headers.insert(OVERLOAD, field);
     }
-    response
+    answer
 }

@@ -13,6 +13,7 @@ use crate::upload::PartialBody;
 use flashweir_admission::pipeline::FailureSource;
 use flashweir_config::Protocol;
 use flashweir_core::Instant;
+use flashweir_http::head::{Answer, AnswerHead};
 use flashweir_http::interim::ExpectationEnd;
 use flashweir_http::serve::IncomingBody;
 use flashweir_telemetry::StatusClass;
@@ -27,7 +28,7 @@ pub(super) async fn send(
     mut body: PartialBody,
     mut permit: Box<Permit>,
     received: Instant,
-) -> Response<Body> {
+) -> Answer<Body> {
     let RequestContext { worker, current, client, connection } = at;
     let invalidation = match worker.cache.is_on() {
         true => Invalidation::of(&worker.cache, &request.classified, &request.hop, &request.head),
@@ -37,7 +38,7 @@ pub(super) async fn send(
         Ok(prepared) => prepared,
         Err(error) => {
             permit.answered_here(error.status());
-            return answer_unfit(&worker.metrics, error, &request.method);
+            return answer_unfit(&worker.metrics, error, &request.method).into();
         }
     };
     let service = request.classified.service;
@@ -55,7 +56,7 @@ pub(super) async fn send(
         // Boxed, or each request would carry the room for gathering one.
         body = match Box::pin(gather(at, request, rest, &mut permit, received)).await {
             Ok(body) => body,
-            Err(answer) => return answer,
+            Err(answer) => return answer.into(),
         };
     }
     // Read only where something depends on it.
@@ -67,7 +68,7 @@ pub(super) async fn send(
         // Its body took the time that there was.
         let refusal = worker.pipeline.refuse_late(left, offered);
         permit.failed(FailureSource::Gateway);
-        return request.refuse(at, &refusal, received, body.take_rest());
+        return request.refuse(at, &refusal, received, body.take_rest()).into();
     }
     let admitted = AdmittedRequest {
         head: std::mem::take(&mut request.head),
@@ -82,15 +83,16 @@ pub(super) async fn send(
         asks_origin,
         websocket: request.websocket.take(),
     };
-    let mut response = forward(&worker.responses, &upload, client, connection, permit, admitted).await;
+    let mut answer = forward(&worker.responses, &upload, client, connection, permit, admitted).await;
     if asks_origin {
-        end_expectation(at, service, left, &mut response);
+        end_expectation(at, service, left, &mut answer.head);
     }
-    if let Some(invalidation) = invalidation.filter(|_| response.status() < StatusCode::BAD_REQUEST) {
-        invalidation.apply(&worker.cache, response.headers());
+    let status = answer.head.status();
+    if let Some(invalidation) = invalidation.filter(|_| status < StatusCode::BAD_REQUEST) {
+        invalidation.apply(&worker.cache, &answer.head.parts_mut().headers);
     }
-    worker.metrics.responses.by_class.increment(StatusClass::of(response.status().as_u16()));
-    response
+    worker.metrics.responses.by_class.increment(StatusClass::of(status.as_u16()));
+    answer
 }
 
 /// Waits for the body of a request that was admitted before it was here.
@@ -120,14 +122,14 @@ async fn gather(
 }
 
 /// The origin of a request that waited for its 100 has answered.
-fn end_expectation(at: RequestContext<'_>, service: usize, left: Instant, response: &mut Response<Body>) {
+fn end_expectation(at: RequestContext<'_>, service: usize, left: Instant, answer: &mut AnswerHead) {
     match at.connection.interims().end_expectation() {
         ExpectationEnd::Agreed => {}
         ExpectationEnd::Silence => at.current.silent_origins.add(service, left),
         ExpectationEnd::Answered => {
             // The client may send the body all the same, and it is not read (RFC 9110 §10.1.1).
             at.client.left_body_unread.set(true);
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            answer.parts_mut().headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
 }

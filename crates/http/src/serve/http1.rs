@@ -6,7 +6,7 @@ use super::incoming_body::{Http1Body, IncomingBody};
 use super::wire::Wire;
 use super::{Connection, Drive, IncomingRequest, date, response_head};
 use crate::guarded::Guarded;
-use crate::head::ReceivedHead;
+use crate::head::{Answer, IntoAnswer, ReceivedHead};
 use crate::head_types;
 use bytes::{Buf, Bytes, BytesMut};
 use flashweir_http1::FramingViolation;
@@ -14,8 +14,6 @@ use flashweir_http1::body::{BodyFraming, CHUNK_END, ContentFrame};
 use flashweir_http1::connection::{Disposition, RequestBodyUse, ServerEvent, ServerInputEnd};
 use flashweir_http1::head::{HeadLimits, KnownField, Method, RequestHead, elements};
 use flashweir_http1::write::write_refusal;
-use http::Response;
-use http::header::DATE;
 use http_body::{Body, Frame};
 use std::error::Error as StdError;
 use std::io;
@@ -57,11 +55,12 @@ enum Stage {
     Tunnel,
 }
 
-impl<Io, S, F, B, E> Http1<Io, S, F, B>
+impl<Io, S, F, A, B, E> Http1<Io, S, F, B>
 where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
     S: Fn(IncomingRequest, &Connection) -> F,
-    F: Future<Output = Result<Response<B>, E>>,
+    F: Future<Output = Result<A, E>>,
+    A: IntoAnswer<Body = B>,
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
     E: Into<BoxError>,
@@ -174,21 +173,20 @@ where
     }
 
     /// Writes the head of the response.
-    fn begin_response(&mut self, response: Response<B>) -> Result<(), BoxError> {
-        let (mut parts, body) = response.into_parts();
+    fn begin_response(&mut self, answer: Answer<B>) -> Result<(), BoxError> {
+        let Answer { mut head, body } = answer;
         let inner = &mut *self.wire.inner.borrow_mut();
         let body_use = match inner.is_body_dropped {
             true => RequestBodyUse::Discard,
             false => RequestBodyUse::Read,
         };
-        let is_last = self.is_ending || response_head::is_last(&parts.headers);
-        let length = response_head::length(&parts, self.is_head, &body);
+        let is_last = self.is_ending || response_head::is_last(&head);
+        let length = response_head::length(&head, self.is_head, &body);
         // Those that came with it go first.
         inner.gather_interims(&self.connection.state.guard);
-        let start = inner.machine.respond(parts.status.as_u16(), length, body_use, is_last)?;
-        parts.headers.entry(DATE).or_insert_with(date::now);
+        let start = inner.machine.respond(head.status().as_u16(), length, body_use, is_last)?;
         inner.begin_writing();
-        response_head::write(&parts, &start, inner.outbox.gathered());
+        response_head::write(&mut head, &start, inner.outbox.gathered());
         let end = self.connection.state.guard.end();
         if start.framing == flashweir_http1::write::FramingField::Chunked {
             end.begin_chunks();
@@ -305,7 +303,7 @@ where
                         return Poll::Pending;
                     };
                     self.answer.set(None);
-                    self.begin_response(response.map_err(Into::into)?)?;
+                    self.begin_response(response.map_err(Into::into)?.into_answer())?;
                     self.stage = Stage::Sending;
                 }
                 Stage::Sending => {
@@ -328,11 +326,12 @@ where
     }
 }
 
-impl<Io, S, F, B, E> Future for Http1<Io, S, F, B>
+impl<Io, S, F, A, B, E> Future for Http1<Io, S, F, B>
 where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
     S: Fn(IncomingRequest, &Connection) -> F + Unpin,
-    F: Future<Output = Result<Response<B>, E>>,
+    F: Future<Output = Result<A, E>>,
+    A: IntoAnswer<Body = B>,
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
     E: Into<BoxError>,
@@ -344,11 +343,12 @@ where
     }
 }
 
-impl<Io, S, F, B, E> Drive for Http1<Io, S, F, B>
+impl<Io, S, F, A, B, E> Drive for Http1<Io, S, F, B>
 where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
     S: Fn(IncomingRequest, &Connection) -> F + Unpin,
-    F: Future<Output = Result<Response<B>, E>>,
+    F: Future<Output = Result<A, E>>,
+    A: IntoAnswer<Body = B>,
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
     E: Into<BoxError>,

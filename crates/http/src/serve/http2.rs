@@ -7,12 +7,13 @@ use super::counted::InFlight;
 use super::incoming_body::{IncomingBody, StreamBody};
 use super::stream::{StreamState, answer};
 use super::{Connection, Drive, IncomingRequest, ServeSettings};
+use crate::head::IntoAnswer;
 use bytes::Bytes;
 use flashweir_core::limits::STREAM_SEND_BYTES;
 use h2::server::{Builder, Handshake, SendResponse};
 use h2::{Ping, PingPong, Reason, RecvStream};
 use http::header::{CONTENT_LENGTH, EXPECT};
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderValue, Method, Request};
 use http_body::Body;
 use std::error::Error as StdError;
 use std::io;
@@ -75,11 +76,12 @@ where
     }
 }
 
-impl<Io, S, F, B, E> Future for Http2<Io, S>
+impl<Io, S, F, A, B, E> Future for Http2<Io, S>
 where
     Io: AsyncRead + AsyncWrite + Unpin,
     S: Fn(IncomingRequest, &Connection) -> F + Unpin,
-    F: Future<Output = Result<Response<B>, E>> + 'static,
+    F: Future<Output = Result<A, E>> + 'static,
+    A: IntoAnswer<Body = B> + 'static,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
     E: 'static,
@@ -115,11 +117,12 @@ where
     }
 }
 
-impl<Io, S, F, B, E> Drive for Http2<Io, S>
+impl<Io, S, F, A, B, E> Drive for Http2<Io, S>
 where
     Io: AsyncRead + AsyncWrite + Unpin,
     S: Fn(IncomingRequest, &Connection) -> F + Unpin,
-    F: Future<Output = Result<Response<B>, E>> + 'static,
+    F: Future<Output = Result<A, E>> + 'static,
+    A: IntoAnswer<Body = B> + 'static,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
     E: 'static,
@@ -135,14 +138,15 @@ where
 }
 
 /// Hands a request to the service and spawns its stream's task.
-fn begin<S, F, B, E>(
+fn begin<S, F, A, B, E>(
     connection: &Connection,
     service: &S,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
 ) where
     S: Fn(IncomingRequest, &Connection) -> F,
-    F: Future<Output = Result<Response<B>, E>> + 'static,
+    F: Future<Output = Result<A, E>> + 'static,
+    A: IntoAnswer<Body = B> + 'static,
     B: Body<Data = Bytes> + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
     E: 'static,

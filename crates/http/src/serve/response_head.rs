@@ -1,28 +1,47 @@
 //! Writes the head of a response to a client of HTTP/1.1.
 
+use super::date;
+use crate::head::AnswerHead;
 use flashweir_http1::connection::ResponseStart;
 use flashweir_http1::write::{ConnectionField, Decimal, FramingField, write_field};
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::StatusCode;
+use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TRANSFER_ENCODING};
 use http::response::Parts;
-use http::{HeaderMap, StatusCode};
 use http_body::Body;
 use hyper::ext::ReasonPhrase;
 
-/// Returns whether the service wants the connection to end with this response.
-pub(super) fn is_last(fields: &HeaderMap) -> bool {
-    fields.get_all(CONNECTION).iter().any(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
+/// Returns whether the service wants the connection to end with this response. What an upstream says of its
+/// own connection is no matter of this one.
+pub(super) fn is_last(head: &AnswerHead) -> bool {
+    let AnswerHead::Parts(Parts { headers, .. }) = head else { return false };
+    headers.get_all(CONNECTION).iter().any(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
 }
 
 /// Length of the body: that which the head announces, else that which the body knows. Of an answer to HEAD
 /// and of a 304 only the former says anything.
-pub(super) fn length<B: Body>(parts: &Parts, is_head: bool, body: &B) -> Option<u64> {
-    let announced = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let is_known = !is_head && parts.status != StatusCode::NOT_MODIFIED;
+pub(super) fn length<B: Body>(head: &AnswerHead, is_head: bool, body: &B) -> Option<u64> {
+    let announced = match head {
+        AnswerHead::Spans(head) => head.as_head().content_length(),
+        AnswerHead::Parts(parts) => {
+            parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
+        }
+    };
+    let is_known = !is_head && head.status() != StatusCode::NOT_MODIFIED;
     announced.or_else(|| body.size_hint().exact().filter(|_| is_known))
 }
 
 /// Writes the head. What frames the message is said as `start` has it.
-pub(super) fn write(parts: &Parts, start: &ResponseStart, out: &mut Vec<u8>) {
+pub(super) fn write(head: &mut AnswerHead, start: &ResponseStart, out: &mut Vec<u8>) {
+    match head {
+        AnswerHead::Spans(head) => head.write(start, date::now, out),
+        AnswerHead::Parts(parts) => {
+            parts.headers.entry(DATE).or_insert_with(date::now);
+            write_parts(parts, start, out);
+        }
+    }
+}
+
+fn write_parts(parts: &Parts, start: &ResponseStart, out: &mut Vec<u8>) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(parts.status.as_str().as_bytes());
     out.push(b' ');

@@ -3,6 +3,7 @@
 use super::counted::InFlight;
 use super::date;
 use super::stream_io::StreamIo;
+use crate::head::IntoAnswer;
 use crate::interim::Interims;
 use crate::tunnel::PendingTunnel;
 use bytes::Bytes;
@@ -45,14 +46,15 @@ impl StreamCut {
 }
 
 /// Sends what the service answers. Dropped, it resets the stream; it ends early where the client resets it.
-pub(super) async fn answer<F, B, E>(
+pub(super) async fn answer<F, A, B, E>(
     state: Rc<StreamState>,
     in_flight: InFlight,
     response: F,
     mut respond: SendResponse<Bytes>,
     upgrade: Option<RecvStream>,
 ) where
-    F: Future<Output = Result<Response<B>, E>>,
+    F: Future<Output = Result<A, E>>,
+    A: IntoAnswer<Body = B>,
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
@@ -60,7 +62,7 @@ pub(super) async fn answer<F, B, E>(
     let _in_flight = in_flight;
     let Some(response) = await_response(&state, response, &mut respond).await else { return };
     let (mut head, body) = match response {
-        Ok(response) => response.into_parts(),
+        Ok(response) => Response::from(response.into_answer()).into_parts(),
         Err(_) => return respond.send_reset(Reason::INTERNAL_ERROR),
     };
     remove_connection_fields(&mut head.headers);

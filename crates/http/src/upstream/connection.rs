@@ -8,7 +8,7 @@ use super::RequestBody;
 use super::connect::UpstreamIo;
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::request_head;
-use crate::head::ReceivedHead;
+use crate::head::{AnswerHead, ReceivedHead};
 use crate::head_types;
 use crate::interim::Interims;
 use crate::outbox::Outbox;
@@ -20,7 +20,7 @@ use flashweir_http1::connection::{
     ClientConnection, ClientEvent, Disposition, Received, ResponseEnd, ResponseFault,
 };
 use flashweir_http1::head::HeadLimits;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use http_body::Frame;
 use std::io;
 use std::pin::Pin;
@@ -151,7 +151,7 @@ impl<B: RequestBody> Connection<B> {
         &mut self,
         cx: &mut Context<'_>,
         interims: Option<&Interims>,
-    ) -> Poll<Result<Response<()>, UpstreamError>> {
+    ) -> Poll<Result<AnswerHead, UpstreamError>> {
         let _ = self.poll_send(cx)?;
         loop {
             let received = self.machine.receive(&self.received).map_err(|fault| self.malformed(fault))?;
@@ -163,8 +163,7 @@ impl<B: RequestBody> Connection<B> {
                 Some(ClientEvent::Head { bytes, body }) => {
                     // Copied, for the fields may live longer than the buffer should.
                     let bytes = take_copy(&mut self.received, bytes);
-                    let head =
-                        self.machine.head(&bytes).and_then(|head| head_types::response_of(&head, &bytes));
+                    let head = self.machine.take_head().and_then(|spans| AnswerHead::new(bytes, spans));
                     self.framing = body;
                     return Poll::Ready(
                         head.ok_or_else(|| {

@@ -39,7 +39,7 @@ pub use shared::{UpstreamShared, UpstreamStatus};
 pub use stream::UpstreamStream;
 
 use crate::guarded::Protocol;
-use crate::head::ReceivedHead;
+use crate::head::{Answer, ReceivedHead};
 use crate::interim::Interims;
 use absence::{FIRST_WAIT, LAST_WAIT};
 use flashweir_core::Rng;
@@ -219,7 +219,7 @@ impl<B: RequestBody> Upstreams<B> {
         request: Request<B>,
     ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
         let (parts, body) = request.into_parts();
-        self.send_head(options, parts.into(), body).await
+        Ok(self.send_head(options, parts.into(), body).await?.into())
     }
 
     /// The same for a head of either kind, which has gone through
@@ -233,7 +233,7 @@ impl<B: RequestBody> Upstreams<B> {
         options: SendOptions<'_>,
         head: ReceivedHead,
         body: B,
-    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+    ) -> Result<Answer<UpstreamBody<B>>, UpstreamError> {
         let SendOptions { first, client, interims, waits } = options;
         let mut first = first.filter(|index| *index < self.pools.len());
         let mut outgoing = Outgoing { head, unsent: Some(body), is_repeat: false, interims };
@@ -290,12 +290,12 @@ impl<B: RequestBody> Upstreams<B> {
         &self,
         index: usize,
         outgoing: &mut Outgoing<'_, B>,
-    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+    ) -> Result<Answer<UpstreamBody<B>>, UpstreamError> {
         let in_flight = InFlight::begin(&self.shared, index);
         match &self.pools[index] {
             Pool::Http1(pool) => self.send_http1(pool, outgoing, in_flight).await,
             // Boxed, or each request would carry the room for it.
-            Pool::Http2(pool) => Box::pin(self.send_http2(pool, outgoing, in_flight)).await,
+            Pool::Http2(pool) => Ok(Box::pin(self.send_http2(pool, outgoing, in_flight)).await?.into()),
         }
     }
 

@@ -6,7 +6,7 @@ use super::request_head;
 use super::response_body::UpstreamBody;
 use super::shared::InFlight;
 use super::{Outgoing, RequestBody, STALE_MAX, Upstreams};
-use http::Response;
+use crate::head::Answer;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ impl<B: RequestBody> Upstreams<B> {
         pool: &Rc<Http1Pool<B>>,
         outgoing: &mut Outgoing<'_, B>,
         mut in_flight: InFlight,
-    ) -> Result<Response<UpstreamBody<B>>, UpstreamError> {
+    ) -> Result<Answer<UpstreamBody<B>>, UpstreamError> {
         let (index, settings) = (in_flight.index(), self.shared.settings());
         let target = self.shared.target(index);
         let body = outgoing.unsent.as_ref().expect("an attempt begins with a request that was not sent");
@@ -42,12 +42,11 @@ impl<B: RequestBody> Upstreams<B> {
             connection.exchange.begin(&outgoing.head, body)?;
             let answer = poll_fn(|cx| connection.exchange.poll_response(cx, outgoing.interims));
             let error = match timeout_at(deadline, answer).await {
-                Ok(Ok(response)) => {
-                    in_flight.answered(response.status(), since);
+                Ok(Ok(head)) => {
+                    in_flight.answered(head.status(), since);
                     let idle_timeout = settings.body_idle_timeout;
-                    return Ok(
-                        response.map(|()| UpstreamBody::of_http1(connection, pool, in_flight, idle_timeout))
-                    );
+                    let body = UpstreamBody::of_http1(connection, pool, in_flight, idle_timeout);
+                    return Ok(Answer { head, body });
                 }
                 Ok(Err(error)) => error,
                 Err(_) => {

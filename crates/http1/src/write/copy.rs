@@ -36,14 +36,15 @@ const KEPT: FieldSet = FieldSet::of(&[
 
 /// Fields that this gateway writes or removes: in another spelling (`X_Forwarded_For`), a server behind CGI
 /// would take them for the gateway's.
-const SPOKEN_FOR: FieldSet = HOP_BY_HOP.union(KEPT);
+pub(super) const SPOKEN_FOR: FieldSet = HOP_BY_HOP.union(KEPT);
 
 /// Writes the fields that go on to the next hop. `removed` are left out besides those of one connection, and
-/// `kept` stay although they are of one.
+/// `kept` stay although they are of one; other spellings of `spoken_for` are left out, too.
 pub(super) fn copy_fields(
     fields: Fields<'_>,
     options: ConnectionOptions,
     (removed, kept): (FieldSet, FieldSet),
+    spoken_for: FieldSet,
     out: &mut impl Sink,
 ) {
     let bytes = fields.bytes();
@@ -52,7 +53,7 @@ pub(super) fn copy_fields(
     let (mut start, mut end) = (0, 0);
     for span in fields.spans() {
         let is_left_out = left_out.contains(span.known)
-            || (span.has_odd_name && SPOKEN_FOR.contains(KnownField::of_respelt(span.name.of(bytes))))
+            || (span.has_odd_name && spoken_for.contains(KnownField::of_respelt(span.name.of(bytes))))
             || (options.names_fields && is_nominated(fields, span, kept));
         let line_start = span.name.start as usize;
         if is_left_out || !span.is_plain || line_start != end {

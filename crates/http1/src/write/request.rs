@@ -1,6 +1,6 @@
 //! Writes the head of a request to the next hop.
 
-use super::copy::copy_fields;
+use super::copy::{SPOKEN_FOR, copy_fields};
 use super::{ConnectionField, FramingField, Sink, write_field};
 use crate::head::{FieldSet, KnownField, RequestHead, TargetForm};
 
@@ -54,7 +54,7 @@ pub fn write_request(head: &RequestHead<'_>, changes: &OutgoingRequest<'_>, out:
         ConnectionField::Upgrade => FieldSet::of(&[KnownField::Upgrade]),
         _ => FieldSet::EMPTY,
     };
-    copy_fields(head.fields(), head.connection(), (removed, kept), out);
+    copy_fields(head.fields(), head.connection(), (removed, kept), SPOKEN_FOR, out);
     changes.framing.write(out);
     out.put(changes.connection.lines());
     out.put(changes.lines);

@@ -41,7 +41,7 @@ pub fn write_response(head: &ResponseHead<'_>, changes: &OutgoingResponse<'_>, o
     }
     let names_upgrade = connection == ConnectionField::Upgrade || head.status() == UPGRADE_REQUIRED;
     let kept = if names_upgrade { FieldSet::of(&[KnownField::Upgrade]) } else { FieldSet::EMPTY };
-    copy_fields(head.fields(), head.connection(), (changes.removed, kept), out);
+    copy_fields(head.fields(), head.connection(), (changes.removed, kept), FieldSet::EMPTY, out);
     finish(changes, connection, out);
 }
 

@@ -1,6 +1,6 @@
-//! Heads of requests as they were received: places in their bytes, or, where something is to be changed in
-//! them, the types of the crate `http`.
+//! Heads of requests.
 
+use super::SPANS_BYTES_MAX;
 use crate::head_types::request_of;
 use bytes::Bytes;
 use flashweir_http1::body::BodyFraming;
@@ -12,8 +12,7 @@ use flashweir_http1::write::{ConnectionField, FramingField, OutgoingRequest, wri
 use http::request::Parts;
 use http::{Method, Request, Version};
 
-/// Head of a request. Nearly all of HTTP/1.1 stay spans: reading, copying and dropping the types of the crate
-/// `http` costs as much as all decisions about the request.
+/// Head of a request.
 #[derive(Debug)]
 pub enum ReceivedHead {
     /// Places in its bytes, with its target in origin-form.
@@ -30,9 +29,6 @@ pub struct SpanHead {
     /// Field lines that this hop adds; empty until the head is made fit to be sent.
     lines: Bytes,
 }
-
-/// Longest head that stays spans: the types hold all that the strict reader accepts of it.
-const SPANS_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Fields that this hop says in place of the client.
 const REPLACED: FieldSet = FieldSet::of(&[
