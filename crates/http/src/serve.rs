@@ -183,7 +183,8 @@ impl Server {
             }
             Err(end) => {
                 if matches!(end, ConnectionEnd::HeadTimeout) {
-                    answer_request_timeout(io, false, &connection.state.guard).await;
+                    // Boxed, here and below, or each connection would carry the room for it.
+                    Box::pin(answer_request_timeout(io, false, &connection.state.guard)).await;
                 }
                 end
             }
@@ -218,16 +219,16 @@ impl Server {
         let tunnel = connection.state.tunnel.borrow_mut().take();
         match (end, tunnel) {
             (ConnectionEnd::Closed, Some(tunnel)) if is_tunnel => {
-                ConnectionEnd::Tunnel(tunnel.run(io, &received).await)
+                ConnectionEnd::Tunnel(Box::pin(tunnel.run(io, &received)).await)
             }
             (ConnectionEnd::HeadTimeout, _) => {
-                answer_request_timeout(io, is_head, guard).await;
+                Box::pin(answer_request_timeout(io, is_head, guard)).await;
                 ConnectionEnd::HeadTimeout
             }
             (end, _) => {
                 // Also a request refused before its body was read.
                 if guard.violation().is_some() || guard.phase() == ReadPhase::ReadingBody {
-                    linger(io).await;
+                    Box::pin(linger(io)).await;
                 }
                 end
             }

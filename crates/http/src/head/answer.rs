@@ -13,8 +13,8 @@ use http::{HeaderValue, Response, StatusCode};
 /// Head of a response.
 #[derive(Debug)]
 pub enum AnswerHead {
-    /// Places in its bytes.
-    Spans(SpanAnswer),
+    /// Places in its bytes. Boxed, for an answer is moved often.
+    Spans(Box<SpanAnswer>),
     /// The types of the crate `http`.
     Parts(Parts),
 }
@@ -84,7 +84,7 @@ impl AnswerHead {
             return Some(Self::Parts(response_of(&head, &bytes)?.into_parts().0));
         }
         let status = StatusCode::from_u16(head.status()).ok()?;
-        Some(Self::Spans(SpanAnswer { bytes, spans, status, is_prepared: false }))
+        Some(Self::Spans(Box::new(SpanAnswer { bytes, spans, status, is_prepared: false })))
     }
 
     /// Makes a received head fit to be sent back: see [`prepare_response`].

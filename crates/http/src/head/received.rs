@@ -12,13 +12,13 @@ use flashweir_http1::write::{ConnectionField, FramingField, OutgoingRequest, wri
 use http::request::Parts;
 use http::{Method, Request, Version};
 
-/// Head of a request.
+/// Head of a request. Boxed, for a request is moved often.
 #[derive(Debug)]
 pub enum ReceivedHead {
     /// Places in its bytes, with its target in origin-form.
-    Spans(SpanHead),
+    Spans(Box<SpanHead>),
     /// The types of the crate `http`.
-    Parts(Parts),
+    Parts(Box<Parts>),
 }
 
 /// Head of a request as places in its bytes.
@@ -43,9 +43,9 @@ impl ReceivedHead {
     pub(crate) fn new(bytes: Bytes, spans: RequestSpans) -> Option<Self> {
         let head = spans.over(&bytes);
         if head.target_form() == TargetForm::Origin && bytes.len() <= SPANS_BYTES_MAX {
-            return Some(Self::Spans(SpanHead { bytes, spans, lines: Bytes::new() }));
+            return Some(Self::Spans(Box::new(SpanHead { bytes, spans, lines: Bytes::new() })));
         }
-        Some(Self::Parts(request_of(&head, &bytes)?.into_parts().0))
+        Some(request_of(&head, &bytes)?.into_parts().0.into())
     }
 
     /// View that decisions are made on.
@@ -54,7 +54,7 @@ impl ReceivedHead {
     pub fn view(&self) -> RequestView<'_> {
         match self {
             Self::Spans(head) => head.as_head().into(),
-            Self::Parts(parts) => parts.into(),
+            Self::Parts(parts) => (&**parts).into(),
         }
     }
 
@@ -95,7 +95,7 @@ impl ReceivedHead {
     /// The head to be changed. Cost: some 3,000 instructions the first time.
     pub fn parts_mut(&mut self) -> &mut Parts {
         if let Self::Spans(head) = self {
-            *self = Self::Parts(head.to_parts());
+            *self = head.to_parts().into();
         }
         match self {
             Self::Parts(parts) => parts,
@@ -108,7 +108,7 @@ impl ReceivedHead {
     pub fn to_parts(&self) -> Parts {
         match self {
             Self::Spans(head) => head.to_parts(),
-            Self::Parts(parts) => parts.clone(),
+            Self::Parts(parts) => (**parts).clone(),
         }
     }
 
@@ -117,7 +117,7 @@ impl ReceivedHead {
     pub fn into_parts(self) -> Parts {
         match self {
             Self::Spans(head) => head.to_parts(),
-            Self::Parts(parts) => parts,
+            Self::Parts(parts) => *parts,
         }
     }
 }
@@ -125,13 +125,13 @@ impl ReceivedHead {
 impl Default for ReceivedHead {
     /// An empty head, in the place of one that has gone on.
     fn default() -> Self {
-        Self::Spans(SpanHead::default())
+        Self::Spans(Box::default())
     }
 }
 
 impl From<Parts> for ReceivedHead {
     fn from(parts: Parts) -> Self {
-        Self::Parts(parts)
+        Self::Parts(Box::new(parts))
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::RequestBody;
 use super::connect::UpstreamIo;
+use super::deadline::LazyDeadline;
 use super::error::{UpstreamError, UpstreamErrorKind};
 use super::request_head;
 use crate::head::{AnswerHead, ReceivedHead};
@@ -26,6 +27,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
 
 /// A connection; dropping it closes it.
 pub(super) struct Connection<B> {
@@ -48,6 +50,8 @@ pub(super) struct Connection<B> {
     has_answer: bool,
     /// Framing of the response under way.
     framing: BodyFraming,
+    /// Time limit of the response's head.
+    deadline: LazyDeadline,
 }
 
 /// Progress of the request under way.
@@ -78,6 +82,7 @@ impl<B: RequestBody> Connection<B> {
             outbox: Outbox::default(),
             has_answer: false,
             framing: BodyFraming::None,
+            deadline: LazyDeadline::default(),
         }
     }
 
@@ -144,6 +149,19 @@ impl<B: RequestBody> Connection<B> {
     /// The body of a request of which nothing was sent.
     pub(super) fn take_unsent(&mut self) -> Option<B> {
         if self.outbox.has_written() || self.is_body_begun { None } else { self.body.take() }
+    }
+
+    /// [`poll_response`](Self::poll_response) until `deadline`; none where that is over.
+    pub(super) fn poll_response_until(
+        &mut self,
+        cx: &mut Context<'_>,
+        interims: Option<&Interims>,
+        deadline: Instant,
+    ) -> Poll<Option<Result<AnswerHead, UpstreamError>>> {
+        match self.poll_response(cx, interims) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending => self.deadline.poll(cx, deadline).map(|()| None),
+        }
     }
 
     /// Sends the request and reads the head of its response; interim ones go to `interims`.

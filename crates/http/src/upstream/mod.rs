@@ -10,6 +10,7 @@ mod absence;
 mod closing;
 mod connect;
 mod connection;
+mod deadline;
 mod early_answer;
 mod error;
 mod multiplex;

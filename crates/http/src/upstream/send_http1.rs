@@ -10,7 +10,6 @@ use crate::head::Answer;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Instant;
-use tokio::time::timeout_at;
 
 impl<B: RequestBody> Upstreams<B> {
     pub(super) async fn send_http1(
@@ -40,16 +39,17 @@ impl<B: RequestBody> Upstreams<B> {
             let deadline = *deadline.get_or_insert_with(|| self.header_deadline());
             let body = outgoing.unsent.take().expect("a round begins with a request that was not sent");
             connection.exchange.begin(&outgoing.head, body)?;
-            let answer = poll_fn(|cx| connection.exchange.poll_response(cx, outgoing.interims));
-            let error = match timeout_at(deadline, answer).await {
-                Ok(Ok(head)) => {
+            let answer =
+                poll_fn(|cx| connection.exchange.poll_response_until(cx, outgoing.interims, deadline));
+            let error = match answer.await {
+                Some(Ok(head)) => {
                     in_flight.answered(head.status(), since);
                     let idle_timeout = settings.body_idle_timeout;
                     let body = UpstreamBody::of_http1(connection, pool, in_flight, idle_timeout);
                     return Ok(Answer { head, body });
                 }
-                Ok(Err(error)) => error,
-                Err(_) => {
+                Some(Err(error)) => error,
+                None => {
                     in_flight.timed_out();
                     return Err(UpstreamError::new(UpstreamErrorKind::HeaderTimeout, Some(index)));
                 }
