@@ -48,16 +48,36 @@ impl DecisionId {
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 13;
 
-impl fmt::Display for DecisionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0u8; LENGTH];
+/// Digits of a [`DecisionId`].
+#[derive(Clone, Copy, Debug)]
+pub struct DecisionDigits([u8; LENGTH]);
+
+impl DecisionDigits {
+    /// The digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // The alphabet is ASCII, so this cannot fail.
+        core::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl DecisionId {
+    /// The id as it is written; cheaper than formatting it.
+    #[must_use]
+    pub fn digits(self) -> DecisionDigits {
+        let mut digits = [0u8; LENGTH];
         let mut rest = self.0;
-        for place in text.iter_mut().rev() {
+        for place in digits.iter_mut().rev() {
             *place = ALPHABET[(rest & 31) as usize];
             rest >>= 5;
         }
-        // The alphabet is ASCII, so this cannot fail; an error would only hide the id.
-        f.write_str(core::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        DecisionDigits(digits)
+    }
+}
+
+impl fmt::Display for DecisionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.digits().as_str())
     }
 }
 

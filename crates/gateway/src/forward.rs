@@ -114,7 +114,7 @@ pub(crate) async fn forward(
             drop(permit);
             return answer_slow_upload(responses, client, version, method).into();
         }
-        Err(error) => return answer_failure(responses, permit, &error, method, offered).into(),
+        Err(error) => return answer_failure(responses, permit, &error, method, offered),
     };
     let upstream = answer.body.upstream();
     let quota = current.hear_upstream(&responses.pipeline, classified.service, &mut answer.head, upstream);
@@ -311,7 +311,7 @@ pub(crate) fn answer_failure(
     error: &UpstreamError,
     method: &Method,
     offered: &OfferedRequest,
-) -> Response<Body> {
+) -> Answer<Body> {
     count_failure(&responses.shared, &responses.metrics, error);
     responses.metrics.measurement.unmeasured.increment(Unmeasured::Error);
     let since = permit.received();
@@ -324,11 +324,11 @@ pub(crate) fn answer_failure(
     }
     if error.kind == UpstreamErrorKind::Full {
         let refusal = responses.pipeline.refuse_admitted(responses.now(), offered);
-        let response = refusal.respond(method, &HeaderMap::new(), false);
-        count_refusal(&responses.metrics, &response, responses.now().saturating_since(since));
-        return response.map(Body::own);
+        let answer = refusal.respond(method, &HeaderMap::new(), false);
+        count_refusal(&responses.metrics, refusal.status(), responses.now().saturating_since(since));
+        return answer.map(Body::own);
     }
-    respond(error, method).map(Body::own)
+    respond(error, method).map(Body::own).into()
 }
 
 /// The upstream's response cannot be passed on; its connection ends with the unread body.

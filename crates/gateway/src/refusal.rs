@@ -4,26 +4,24 @@
 //! Status 503 when the service is short, 429 when this client is over its own share; `Retry-After`; the two
 //! `RateLimit` fields (draft-ietf-httpapi-ratelimit-headers-10) when a ceiling in requests per second exists;
 //! and `Flashweir-Decision: <id>; reason=<reason>` (and `; class=<class>` where the sentry decided), by which
-//! an operator finds out why. Building one formats a few short strings; all that can be is prebuilt.
+//! an operator finds out why. Its head is written as lines: a refusal is to cost less than what it saves.
 
 use crate::accept_field::{Form, preferred};
-use crate::no_store::NO_STORE;
 use crate::sentry::Refused;
 use bytes::Bytes;
 use flashweir_admission::retry_after::RetryAfter;
 use flashweir_core::{DecisionId, Duration, Rate, Reason};
+use flashweir_http::head::{Answer, AnswerHead, OwnHead};
 use flashweir_http1::head::{FieldsView, KnownField};
+use flashweir_http1::write::Decimal;
 use flashweir_telemetry::{StatusClass, Unmeasured, WorkerMetrics};
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, Method, StatusCode};
 use std::fmt::Write as _;
 
 const DECISION: HeaderName = HeaderName::from_static("flashweir-decision");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-
-/// Room for the fields of a refusal, so that the map is allocated once.
-const FIELDS: usize = 8;
 
 /// One refusal, decided.
 #[derive(Clone, Debug)]
@@ -43,9 +41,9 @@ pub(crate) struct Refusal {
 }
 
 /// Counts a refusal that is about to be sent, and the time `after` the request was received.
-pub(crate) fn count_refusal<B>(metrics: &WorkerMetrics, response: &Response<B>, after: Duration) {
+pub(crate) fn count_refusal(metrics: &WorkerMetrics, status: StatusCode, after: Duration) {
     let responses = &metrics.responses;
-    responses.by_class.increment(StatusClass::of(response.status().as_u16()));
+    responses.by_class.increment(StatusClass::of(status.as_u16()));
     responses.refusal_duration.record(after);
     metrics.measurement.unmeasured.increment(Unmeasured::Refusal);
 }
@@ -57,49 +55,42 @@ impl Refusal {
         method: &Method,
         request_fields: impl Into<FieldsView<'a>>,
         close: bool,
-    ) -> Response<Bytes> {
+    ) -> Answer<Bytes> {
         let form = preferred(request_fields.into().get(KnownField::Accept));
         let (content_type, body) = match form {
-            Form::Problem => (HeaderValue::from_static("application/problem+json"), self.problem()),
-            Form::Html => (HeaderValue::from_static("text/html; charset=utf-8"), self.page(method)),
-            Form::Text => (HeaderValue::from_static("text/plain; charset=utf-8"), self.text()),
+            Form::Problem => ("application/problem+json", self.problem()),
+            Form::Html => ("text/html; charset=utf-8", self.page(method)),
+            Form::Text => ("text/plain; charset=utf-8", self.text()),
         };
-        let mut fields = HeaderMap::with_capacity(FIELDS);
-        fields.insert(RETRY_AFTER, self.retry_after.jittered_s.into());
-        fields.insert(CONTENT_TYPE, content_type);
-        fields.insert(NO_STORE.0, NO_STORE.1);
-        fields.insert(DECISION, self.decision());
-        if let Some(ceiling) = self.ceiling {
-            let (quota, window_s) = quota(ceiling);
-            let name = self.reason.as_str();
-            fields.insert(RATE_LIMIT_POLICY, text_value(format_args!("\"{name}\";q={quota};w={window_s}")));
-            fields.insert(
-                RATE_LIMIT,
-                text_value(format_args!("\"{name}\";r=0;t={}", self.retry_after.jittered_s)),
-            );
-        }
-        if close {
-            fields.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        // HEAD has the fields of GET, the length included, and no body (RFC 9110 §9.3.2).
-        fields.insert(CONTENT_LENGTH, body.len().into());
-        let body = if method == Method::HEAD { Bytes::new() } else { Bytes::from(body) };
-        let mut response = Response::new(body);
-        *response.status_mut() =
-            StatusCode::from_u16(self.reason.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-        *response.headers_mut() = fields;
-        response
-    }
-
-    /// Id, reason and, where it mattered, class: an operator sees from the outside how a request was taken.
-    fn decision(&self) -> HeaderValue {
-        let (id, reason) = (self.id, self.reason);
+        let digits = Decimal::new(self.retry_after.jittered_s);
+        let (seconds, id) = (digits.as_str(), self.id.digits());
+        let (id, reason) = (id.as_str(), self.reason.as_str());
+        let mut head = OwnHead::new(self.status(), body.len() as u64).closing(close);
+        head.put(&RETRY_AFTER, &[seconds]);
+        head.put(&CONTENT_TYPE, &[content_type]);
+        head.put(&CACHE_CONTROL, &["no-store"]);
+        // An operator sees from the outside how a request was taken.
         match &self.by_sentry {
             Some(refused) => {
-                text_value(format_args!("{id}; reason={reason}; class={}", refused.class_name()))
+                head.put(&DECISION, &[id, "; reason=", reason, "; class=", refused.class_name()])
             }
-            None => text_value(format_args!("{id}; reason={reason}")),
+            None => head.put(&DECISION, &[id, "; reason=", reason]),
         }
+        if let Some(ceiling) = self.ceiling {
+            let (quota, window_s) = quota(ceiling);
+            let (quota, window_s) = (Decimal::new(quota), Decimal::new(window_s));
+            let policy = ["\"", reason, "\";q=", quota.as_str(), ";w=", window_s.as_str()];
+            head.put(&RATE_LIMIT_POLICY, &policy);
+            head.put(&RATE_LIMIT, &["\"", reason, "\";r=0;t=", seconds]);
+        }
+        // HEAD has the fields of GET, the length included, and no body (RFC 9110 §9.3.2).
+        let body = if method == Method::HEAD { Bytes::new() } else { Bytes::from(body) };
+        Answer { head: AnswerHead::Own(head), body }
+    }
+
+    /// Status of the response.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.reason.status()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
     }
 
     fn own_share(&self) -> bool {
@@ -112,8 +103,8 @@ impl Refusal {
             _ if self.own_share() => "Too many requests from you",
             _ => "More people are here than fit",
         };
-        let (seconds, id) = (self.retry_after.jittered_s, self.id);
-        format!("{why}. Please try again in {seconds} s. Decision {id}.\n")
+        let (seconds, id) = (Decimal::new(self.retry_after.jittered_s), self.id.digits());
+        [why, ". Please try again in ", seconds.as_str(), " s. Decision ", id.as_str(), ".\n"].concat()
     }
 
     /// RFC 9457, with the problem types of the RateLimit draft.
@@ -178,16 +169,12 @@ fn quota(ceiling: Rate) -> (u64, u64) {
     }
 }
 
-fn text_value(text: std::fmt::Arguments<'_>) -> HeaderValue {
-    // Ids, reasons and numbers are visible ASCII; an empty field would only mean that this stopped being so.
-    HeaderValue::from_maybe_shared(Bytes::from(text.to_string())).unwrap_or(HeaderValue::from_static(""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use flashweir_core::Duration;
     use http::header::ACCEPT;
+    use http::{HeaderMap, HeaderValue, Response};
 
     fn refusal(reason: Reason, ceiling: Option<Rate>) -> Refusal {
         let retry_after = RetryAfter::new(Duration::from_secs(4), 1, 2);
@@ -203,7 +190,7 @@ mod tests {
 
     fn respond(refusal: &Refusal, method: Method, accept: &'static str) -> Response<Bytes> {
         let fields = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
-        refusal.respond(&method, &fields, false)
+        refusal.respond(&method, &fields, false).into()
     }
 
     fn field<'a>(response: &'a Response<Bytes>, name: &str) -> &'a str {
@@ -284,6 +271,6 @@ mod tests {
     #[test]
     fn closing_is_said_only_when_asked() {
         let response = refusal(Reason::Connections, None).respond(&Method::GET, &HeaderMap::new(), true);
-        assert_eq!(field(&response, "connection"), "close");
+        assert_eq!(field(&response.into(), "connection"), "close");
     }
 }

@@ -6,10 +6,11 @@ use crate::client::Client;
 use crate::refusal::{Refusal, count_refusal};
 use crate::shared::Shared;
 use flashweir_core::{Duration, Instant};
+use flashweir_http::head::Answer;
 use flashweir_http::serve::IncomingBody;
 use flashweir_http1::head::FieldsView;
 use flashweir_telemetry::WorkerMetrics;
-use http::{Method, Response, Version};
+use http::{Method, Version};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
 use std::pin::Pin;
@@ -37,7 +38,7 @@ pub(crate) fn refuse(
     refusal: &Refusal,
     asked: &Refused<'_>,
     body: Option<IncomingBody>,
-) -> Response<Body> {
+) -> Answer<Body> {
     let is_http1 = asked.version < Version::HTTP_2;
     // Reading would invite the client to send the body it announced.
     let unread = body.and_then(|mut body| {
@@ -58,9 +59,9 @@ pub(crate) fn refuse(
         client.end_wanted.notify_one();
     }
     let close = is_http1 && (body_unread || is_last || shared.is_draining());
-    let response = refusal.respond(asked.method, asked.fields, close);
-    count_refusal(metrics, &response, shared.clock.now().saturating_since(asked.since));
-    response.map(Body::own)
+    let answer = refusal.respond(asked.method, asked.fields, close);
+    count_refusal(metrics, refusal.status(), shared.clock.now().saturating_since(asked.since));
+    answer.map(Body::own)
 }
 
 /// Takes in a small body that is still arriving, for a while; one that awaits `100 Continue` is only held,

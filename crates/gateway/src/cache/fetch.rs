@@ -68,7 +68,7 @@ pub(crate) enum FetchedResponse {
     /// A response for this request alone, of which a part may have been read.
     Alone(Box<Permit>, response::Parts, Begun),
     /// No response worth passing on; holds the answer for the client.
-    Failed(Box<Response<Body>>),
+    Failed(Box<Answer<Body>>),
     /// Nothing of use: the request is to go by itself, with the permit that it has.
     GoAlone(Box<Permit>),
 }
@@ -100,11 +100,9 @@ impl Job {
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             let Self { responses, permit, head, leader, .. } = self;
             drop(leader);
-            return FetchedResponse::Failed(Box::new(answer_unasked_switch(
-                &responses,
-                permit,
-                &head.method,
-            )));
+            return FetchedResponse::Failed(Box::new(
+                answer_unasked_switch(&responses, permit, &head.method).into(),
+            ));
         }
         if let Err(error) = prepare_response(&mut head) {
             self.land(None, Landed::Failed);
@@ -113,12 +111,9 @@ impl Job {
                     self.permit.failed(FailureSource::Origin);
                     FetchedResponse::Stored(stored, CacheStatus::IfError)
                 }
-                None => FetchedResponse::Failed(Box::new(answer_unfit(
-                    &self.responses,
-                    self.permit,
-                    error,
-                    &self.head.method,
-                ))),
+                None => FetchedResponse::Failed(Box::new(
+                    answer_unfit(&self.responses, self.permit, error, &self.head.method).into(),
+                )),
             };
         }
         head.version = Version::HTTP_11;

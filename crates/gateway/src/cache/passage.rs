@@ -354,7 +354,7 @@ impl Traveller<'_> {
             }
             FetchedResponse::Whole(response) => return Decision::Answer(self.asker().whole(response, None)),
             FetchedResponse::GoAlone(permit) => return Decision::Admit(permit),
-            FetchedResponse::Failed(response) => (*response).into(),
+            FetchedResponse::Failed(answer) => *answer,
             FetchedResponse::Alone(permit, head, begun) => {
                 let Begun { first, rest } = begun;
                 let onward = Onward {

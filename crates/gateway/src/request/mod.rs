@@ -91,7 +91,7 @@ async fn decide(
     let (route, offered) = request.offer(at, sender, now, !body.is_none());
     let mut answer = match admit(at, request, &offered, sender, route, now, !body.is_none()).await {
         Decision::Answer(answer) => return answer,
-        Decision::Refuse(refusal) => request.refuse(at, &refusal, now, body.take_rest()).into(),
+        Decision::Refuse(refusal) => request.refuse(at, &refusal, now, body.take_rest()),
         Decision::Admit(permit) => send(at, request, &offered, body, permit, now).await,
     };
     if let Sender::Node(node) = sender

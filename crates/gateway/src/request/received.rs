@@ -18,7 +18,7 @@ use flashweir_config::Protocol;
 use flashweir_core::Instant;
 use flashweir_http::client::subscriber;
 use flashweir_http::fields::{ClientScheme, FieldsError, Hop, Prepared, prepare_head};
-use flashweir_http::head::ReceivedHead;
+use flashweir_http::head::{Answer, ReceivedHead};
 use flashweir_http::rules::judge_http2;
 use flashweir_http::serve::IncomingBody;
 use flashweir_http1::head::{KnownField, RequestView};
@@ -192,7 +192,7 @@ impl ReceivedRequest {
         refusal: &Refusal,
         since: Instant,
         body: Option<IncomingBody>,
-    ) -> Response<Body> {
+    ) -> Answer<Body> {
         let Self { head, method, version, expects_continue, .. } = self;
         let (version, expects_continue) = (*version, *expects_continue);
         let refused = Refused { fields: head.fields(), method, version, expects_continue, since };

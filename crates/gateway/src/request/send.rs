@@ -68,7 +68,7 @@ pub(super) async fn send(
         // Its body took the time that there was.
         let refusal = worker.pipeline.refuse_late(left, offered);
         permit.failed(FailureSource::Gateway);
-        return request.refuse(at, &refusal, received, body.take_rest()).into();
+        return request.refuse(at, &refusal, received, body.take_rest());
     }
     let admitted = AdmittedRequest {
         head: std::mem::take(&mut request.head),

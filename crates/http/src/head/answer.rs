@@ -1,6 +1,6 @@
 //! Heads of responses, and a response with its body.
 
-use super::SPANS_BYTES_MAX;
+use super::{OwnHead, SPANS_BYTES_MAX};
 use crate::fields::{ResponseError, prepare_response};
 use crate::head_types::response_of;
 use bytes::Bytes;
@@ -15,6 +15,8 @@ use http::{HeaderValue, Response, StatusCode};
 pub enum AnswerHead {
     /// Places in its bytes. Boxed, for an answer is moved often.
     Spans(Box<SpanAnswer>),
+    /// Lines of the gateway's own.
+    Own(OwnHead),
     /// The types of the crate `http`.
     Parts(Parts),
 }
@@ -63,6 +65,13 @@ impl<B> IntoAnswer for Response<B> {
     }
 }
 
+impl<B> Answer<B> {
+    /// The same response with another body.
+    pub fn map<C>(self, change: impl FnOnce(B) -> C) -> Answer<C> {
+        Answer { head: self.head, body: change(self.body) }
+    }
+}
+
 impl<B> From<Response<B>> for Answer<B> {
     fn from(response: Response<B>) -> Self {
         let (parts, body) = response.into_parts();
@@ -97,7 +106,7 @@ impl AnswerHead {
                 head.is_prepared = true;
                 Ok(())
             }
-            Self::Spans(_) | Self::Parts(_) => prepare_response(self.parts_mut()),
+            Self::Spans(_) | Self::Own(_) | Self::Parts(_) => prepare_response(self.parts_mut()),
         }
     }
 
@@ -106,6 +115,7 @@ impl AnswerHead {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Spans(head) => head.status,
+            Self::Own(head) => head.status(),
             Self::Parts(parts) => parts.status,
         }
     }
@@ -113,21 +123,23 @@ impl AnswerHead {
     /// View of its fields.
     #[must_use]
     #[inline]
-    pub fn fields(&self) -> FieldsView<'_> {
+    pub fn fields(&mut self) -> FieldsView<'_> {
         match self {
             Self::Spans(head) => head.as_head().fields().into(),
-            Self::Parts(parts) => (&parts.headers).into(),
+            Self::Own(_) | Self::Parts(_) => (&self.parts_mut().headers).into(),
         }
     }
 
     /// The head to be changed. Cost: some 2,500 instructions the first time.
     pub fn parts_mut(&mut self) -> &mut Parts {
-        if let Self::Spans(head) = self {
-            *self = Self::Parts(head.to_parts());
+        match self {
+            Self::Spans(head) => *self = Self::Parts(head.to_parts()),
+            Self::Own(head) => *self = Self::Parts(head.to_parts()),
+            Self::Parts(_) => {}
         }
         match self {
             Self::Parts(parts) => parts,
-            Self::Spans(_) => unreachable!("it was changed above"),
+            Self::Spans(_) | Self::Own(_) => unreachable!("it was changed above"),
         }
     }
 
@@ -136,6 +148,7 @@ impl AnswerHead {
     pub fn into_parts(self) -> Parts {
         match self {
             Self::Spans(head) => head.to_parts(),
+            Self::Own(head) => head.to_parts(),
             Self::Parts(parts) => parts,
         }
     }

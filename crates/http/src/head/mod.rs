@@ -5,9 +5,11 @@
 //! much as all decisions about a request.
 
 mod answer;
+mod own;
 mod received;
 
 pub use answer::{Answer, AnswerHead, IntoAnswer, SpanAnswer};
+pub use own::OwnHead;
 pub use received::{ReceivedHead, SpanHead};
 
 /// Longest head that stays spans: the types hold all that the strict reader accepts of it.

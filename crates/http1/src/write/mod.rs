@@ -134,6 +134,12 @@ impl Decimal {
     pub fn as_bytes(&self) -> &[u8] {
         &self.digits[self.start..]
     }
+
+    /// The digits as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
