@@ -5,7 +5,8 @@
 //! about 1200 of them, so their share looks three times as large. Here the window follows the count, and what
 //! slides out of it is one part at a time.
 //!
-//! Cost: an update is [`MinSketch::insert`]; an estimate merges the parts (about 20 µs). Memory: [`PARTS`] + 1 sketches, 108 KB.
+//! Cost: an update is [`MinSketch::insert`], twice for a flow that the part has not seen; the first estimate of a part merges the parts
+//! (about 20 µs), the others read what they made (2 µs), or nothing where no flow is new. Memory: [`PARTS`] + 1 sketches, 108 KB.
 //! A clock that steps back counts as no time passed; a jump beyond the window empties it.
 
 use crate::min_sketch::{KEPT, MinSketch};
@@ -31,7 +32,13 @@ pub struct DistinctWindow {
     current: usize,
     ends: Instant,
     part: Duration,
+    /// Parts that have seen a flow.
+    used: [bool; PARTS],
+    /// All parts together, unless one has ended since it was made.
     merged: MinSketch,
+    is_merged: bool,
+    /// Estimate of `merged` as it is, where it was asked for.
+    distinct: Option<f64>,
 }
 
 impl DistinctWindow {
@@ -40,7 +47,16 @@ impl DistinctWindow {
     pub fn new(now: Instant, span: Duration) -> Self {
         let part = (span / PARTS as u32).max(Duration::from_nanos(1));
         let parts = core::array::from_fn(|_| MinSketch::new());
-        Self { parts, current: 0, ends: now + part, part, merged: MinSketch::new() }
+        Self {
+            parts,
+            current: 0,
+            ends: now + part,
+            part,
+            used: [false; PARTS],
+            merged: MinSketch::new(),
+            is_merged: true,
+            distinct: None,
+        }
     }
 
     /// Takes the hash of a packet's flow.
@@ -49,7 +65,12 @@ impl DistinctWindow {
         if now >= self.ends {
             self.advance(now);
         }
-        self.parts[self.current].insert(hash);
+        // What changes no part changes no union of parts.
+        if self.parts[self.current].keep_hash(hash) {
+            self.used[self.current] = true;
+            self.merged.insert(hash);
+            self.distinct = None;
+        }
     }
 
     /// Takes what a sketch that is kept elsewhere saw until `now` ([`MinSketch::merge_residues`]).
@@ -58,12 +79,15 @@ impl DistinctWindow {
             self.advance(now);
         }
         self.parts[self.current].merge_residues(residues);
+        self.used[self.current] = true;
+        self.merged.merge_residues(residues);
+        self.distinct = None;
     }
 
     /// Number of distinct flows in the window that ends at `now`.
     pub fn distinct(&mut self, now: Instant) -> f64 {
         self.merge(now);
-        self.merged.distinct()
+        *self.distinct.get_or_insert_with(|| self.merged.distinct())
     }
 
     /// The same by the published estimator.
@@ -88,8 +112,13 @@ impl DistinctWindow {
         if now >= self.ends {
             self.advance(now);
         }
+        if self.is_merged {
+            return;
+        }
         self.merged.clear();
-        self.parts.iter().for_each(|part| self.merged.merge(part));
+        let used = self.parts.iter().zip(self.used).filter(|(_, is_used)| *is_used);
+        used.for_each(|(part, _)| self.merged.merge(part));
+        (self.is_merged, self.distinct) = (true, None);
     }
 
     /// Begins the part in which `now` lies. At most [`PARTS`] parts are cleared.
@@ -99,7 +128,11 @@ impl DistinctWindow {
         let ended = late / self.part.as_nanos() + 1;
         for _ in 0..ended.min(PARTS as u128) {
             self.current = (self.current + 1) % PARTS;
-            self.parts[self.current].clear();
+            // Without what an empty part had, the union is as it was.
+            if core::mem::take(&mut self.used[self.current]) {
+                self.parts[self.current].clear();
+                self.is_merged = false;
+            }
         }
         let into_part = Duration::from_nanos((late % self.part.as_nanos()) as u64);
         self.ends = now + self.part.saturating_sub(into_part);

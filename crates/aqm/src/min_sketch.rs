@@ -69,9 +69,15 @@ impl MinSketch {
     /// Takes the hash of a packet's flow.
     #[inline]
     pub fn insert(&mut self, hash: u64) {
+        self.keep_hash(hash);
+    }
+
+    /// The same; whether the sketch is another one now.
+    #[inline]
+    pub(crate) fn keep_hash(&mut self, hash: u64) -> bool {
         let bucket = (hash >> 54) as usize;
         let residue = ((hash >> 22) as u32).min(FREE - 1);
-        keep(&mut self.residues[bucket], residue);
+        keep(&mut self.residues[bucket], residue)
     }
 
     /// Takes everything that another sketch has: the result is the sketch of both streams.
@@ -132,12 +138,12 @@ impl MinSketch {
     }
 }
 
-/// Puts a residue in order among those kept, unless it is there already or too large.
+/// Puts a residue in order among those kept, unless it is there already or too large: false then.
 #[inline]
-fn keep(kept: &mut [u32; KEPT], residue: u32) {
+fn keep(kept: &mut [u32; KEPT], residue: u32) -> bool {
     // Most packets end here: their flow is known, or larger than what a full bucket keeps.
     if residue >= kept[KEPT - 1] || kept.contains(&residue) {
-        return;
+        return false;
     }
     let mut place = KEPT - 1;
     while place > 0 && kept[place - 1] > residue {
@@ -145,6 +151,7 @@ fn keep(kept: &mut [u32; KEPT], residue: u32) {
         place -= 1;
     }
     kept[place] = residue;
+    true
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
 
+pub mod bit_set;
 pub mod duration_text;
 pub mod hash;
 pub mod id;
@@ -21,6 +22,7 @@ pub mod time;
 pub mod units;
 pub mod verdict;
 
+pub use bit_set::BitSet;
 pub use core::time::Duration;
 pub use duration_text::DurationText;
 pub use hash::Hasher64;

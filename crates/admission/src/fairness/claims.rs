@@ -6,21 +6,27 @@
 //! vote, by weight). So an entry's count never exceeds what its claimant cost: no client is found heavy for
 //! what others did, and light ones, however many, need no room.
 //!
-//! Cost: one cache line a request; a pass over `FAIRNESS_CLAIMS` entries a period. Keys that collide on purpose need the hash's key.
+//! Cost: one cache line a request; a pass over the sets in use a period, of at most `FAIRNESS_CLAIMS` entries. Keys that collide on purpose
+//! need the hash's key.
 
 use alloc::boxed::Box;
 use alloc::vec;
+use flashweir_core::BitSet;
 use flashweir_core::limits::FAIRNESS_CLAIMS;
 
 /// Entries of a set.
 const WAYS: usize = 4;
 const SETS: usize = FAIRNESS_CLAIMS / WAYS;
 const _: () = assert!(SETS.is_power_of_two() && size_of::<Set>() == 64, "a set is one cache line");
+/// Words of a bit for each set.
+const WORDS: usize = SETS.div_ceil(u64::BITS as usize);
 
 /// Claimants by value.
 #[derive(Clone, Debug)]
 pub(super) struct Claims {
     sets: Box<[Set]>,
+    /// Sets with a claimant. While a service is short its clients are few or many: a pass visits these alone.
+    used: BitSet<WORDS>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,13 +69,14 @@ pub(super) struct Judged {
 
 impl Claims {
     pub(super) fn new() -> Self {
-        Self { sets: vec![Set::default(); SETS].into_boxed_slice() }
+        Self { sets: vec![Set::default(); SETS].into_boxed_slice(), used: BitSet::default() }
     }
 
     /// Counts a request; whether its claimant is over its share.
     #[inline]
     pub(super) fn record(&mut self, value: u32, cost_us: u32) -> bool {
-        let Set(claims) = &mut self.sets[value as usize % SETS];
+        let place = value as usize % SETS;
+        let Set(claims) = &mut self.sets[place];
         let mut smallest = 0;
         for way in 0..WAYS {
             if claims[way].value == value {
@@ -85,6 +92,7 @@ impl Claims {
             claim.cost_us -= cost_us;
         } else {
             *claim = Claim { cost_us, value, ..Claim::default() };
+            self.used.insert(place);
         }
         false
     }
@@ -102,11 +110,18 @@ impl Claims {
     pub(super) fn decay(&mut self, cost_keep: f64, views_keep: f64) {
         // `as` saturates.
         let (cost_keep, views_keep) = ((cost_keep * PART) as u64, (views_keep * PART) as u64);
-        for claim in self.sets.iter_mut().flat_map(|set| &mut set.0) {
-            claim.cost_us = ((u64::from(claim.cost_us) * cost_keep) >> PART_BITS) as u32;
-            claim.views = ((u64::from(claim.views) * views_keep) >> PART_BITS) as u32;
-            if claim.cost_us == 0 {
-                *claim = Claim::default();
+        for place in self.used.iter() {
+            let mut is_used = false;
+            for claim in &mut self.sets[place].0 {
+                claim.cost_us = ((u64::from(claim.cost_us) * cost_keep) >> PART_BITS) as u32;
+                claim.views = ((u64::from(claim.views) * views_keep) >> PART_BITS) as u32;
+                if claim.cost_us == 0 {
+                    *claim = Claim::default();
+                }
+                is_used |= claim.cost_us > 0;
+            }
+            if !is_used {
+                self.used.remove(place);
             }
         }
     }
@@ -125,28 +140,33 @@ impl Claims {
         is_over: impl Fn(Weighed, f64, bool) -> bool,
     ) -> Judged {
         let mut judged = Judged::default();
-        for claim in self.sets.iter_mut().flat_map(|set| &mut set.0).filter(|claim| claim.cost_us > 0) {
-            let weighed = claim.weigh(rate_of_one, views_of_a_person);
-            let was_over = claim.is_over;
-            claim.is_over = is_over(weighed, f64::from(claim.cost_us), was_over);
-            judged.claimants += 1;
-            judged.over += u32::from(claim.is_over);
-            if claim.is_over && claim.over_lately == 0 {
-                judged.newly_over_us += f64::from(claim.cost_us);
+        for place in self.used.iter() {
+            for claim in self.sets[place].0.iter_mut().filter(|claim| claim.cost_us > 0) {
+                let weighed = claim.weigh(rate_of_one, views_of_a_person);
+                let was_over = claim.is_over;
+                claim.is_over = is_over(weighed, f64::from(claim.cost_us), was_over);
+                judged.claimants += 1;
+                judged.over += u32::from(claim.is_over);
+                if claim.is_over && claim.over_lately == 0 {
+                    judged.newly_over_us += f64::from(claim.cost_us);
+                }
+                claim.over_lately =
+                    if claim.is_over { OVER_LATELY } else { claim.over_lately.saturating_sub(1) };
             }
-            claim.over_lately = if claim.is_over { OVER_LATELY } else { claim.over_lately.saturating_sub(1) };
         }
         judged
     }
 
     /// No claimant is over its share until the next period ends.
     pub(super) fn forgive(&mut self) -> Judged {
-        self.sets.iter_mut().flat_map(|set| &mut set.0).for_each(|claim| claim.is_over = false);
+        for place in self.used.iter() {
+            self.sets[place].0.iter_mut().for_each(|claim| claim.is_over = false);
+        }
         Judged::default()
     }
 
     fn used(&self) -> impl Iterator<Item = &Claim> {
-        self.sets.iter().flat_map(|set| &set.0).filter(|claim| claim.cost_us > 0)
+        self.used.iter().flat_map(|place| &self.sets[place].0).filter(|claim| claim.cost_us > 0)
     }
 }
 

@@ -104,7 +104,7 @@ impl Fairness {
 
     /// Counts a request expected to cost `cost_us` microseconds of service time; why it is to be served after
     /// the others, if so. To be called only while the service is short. No allocation but the first time; a
-    /// pass over the tables once a period.
+    /// pass over the entries in use once a period.
     pub fn offer(
         &mut self,
         now: Instant,

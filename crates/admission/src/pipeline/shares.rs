@@ -27,12 +27,14 @@ use alloc::boxed::Box;
 use alloc::vec;
 use flashweir_core::hash::mix;
 use flashweir_core::limits::{CLASSES, SHARE_LANES};
-use flashweir_core::{Duration, Instant};
+use flashweir_core::{BitSet, Duration, Instant};
 
 /// The lanes of one service at one worker.
 #[derive(Debug)]
 pub(super) struct Shares {
     lanes: Box<[Lane]>,
+    /// Lanes that hold time: the others have nothing to forget.
+    used: BitSet<{ SHARE_LANES / u64::BITS as usize }>,
     /// Time at the origin of all clients of a class, microseconds.
     had_us: [u64; CLASSES],
     /// Requests of a class that took this time, thousandths.
@@ -79,6 +81,7 @@ impl Shares {
     pub(super) fn new() -> Self {
         Self {
             lanes: vec![Lane::default(); SHARE_LANES].into_boxed_slice(),
+            used: BitSet::default(),
             had_us: [0; CLASSES],
             requests_milli: [0; CLASSES],
             clients: [0; CLASSES],
@@ -117,6 +120,7 @@ impl Shares {
         let (index, owner) = lane_of(class, client_key);
         let had_us = &mut self.had_us[usize::from(class) % CLASSES];
         *had_us = had_us.saturating_add(usual_us.into());
+        self.used.insert(index);
         let lane = &mut self.lanes[index];
         if lane.owner == owner {
             lane.had_us = lane.had_us.saturating_add(usual_us);
@@ -147,8 +151,10 @@ impl Shares {
         let had_us = &mut self.had_us[usize::from(charge.owner.class) % CLASSES];
         *had_us = had_us.saturating_sub(counted_us.into()).saturating_add(took_us.into());
         self.requests_milli[usize::from(charge.owner.class) % CLASSES] += 1_000;
-        let lane = &mut self.lanes[usize::from(charge.place & !PAUSED)];
+        let index = usize::from(charge.place & !PAUSED);
+        let lane = &mut self.lanes[index];
         if lane.owner == charge.owner {
+            self.used.insert(index);
             lane.had_us = lane.had_us.saturating_sub(counted_us).saturating_add(took_us);
         }
     }
@@ -162,10 +168,14 @@ impl Shares {
         self.forgets_at = now + FORGETS_EACH;
         let times = passed.min(ALL_IS_FORGOTTEN);
         self.clients = [0; CLASSES];
-        for lane in &mut self.lanes {
+        for index in self.used.iter() {
+            let lane = &mut self.lanes[index];
             // After that many seconds nothing is left.
             (0..=times).for_each(|_| lane.had_us -= lane.had_us.div_ceil(4));
-            self.clients[usize::from(lane.owner.class) % CLASSES] += u64::from(lane.had_us > 0);
+            match lane.had_us {
+                0 => self.used.remove(index),
+                _ => self.clients[usize::from(lane.owner.class) % CLASSES] += 1,
+            }
         }
         for had_us in self.had_us.iter_mut().chain(&mut self.requests_milli) {
             (0..=times).for_each(|_| *had_us -= had_us.div_ceil(4));
@@ -183,14 +193,16 @@ impl Shares {
         let (had_us, clients) = (&self.had_us, &self.clients);
         let least = had_us.iter().sum::<u64>() / LEAST_PART;
         for (class, allowed_us) in self.allowed_us.iter_mut().enumerate() {
+            // Alone, a client has no share that it could be over.
+            if clients[class] < 2 {
+                *allowed_us = u32::MAX;
+                continue;
+            }
             // One and a half times the mean of the others: x > 1.5 · (had − x) / (clients − 1).
             let of_the_mean_us = 3 * had_us[class] / (2 * clients[class] + 1);
             let request_us = had_us[class].saturating_mul(1_000) / self.requests_milli[class].max(1_000);
             let by_chance = CHANCE * (2 * of_the_mean_us / 3).saturating_mul(request_us).isqrt();
-            *allowed_us = match clients[class] {
-                0 | 1 => u32::MAX,
-                _ => u32::try_from((of_the_mean_us + by_chance).max(least)).unwrap_or(u32::MAX),
-            };
+            *allowed_us = u32::try_from((of_the_mean_us + by_chance).max(least)).unwrap_or(u32::MAX);
         }
     }
 }
