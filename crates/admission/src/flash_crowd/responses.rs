@@ -6,6 +6,7 @@
 
 use super::sample::{Counted, LatencyCell, RateCell, UNCLASSED};
 use alloc::{boxed::Box, vec, vec::Vec};
+use flashweir_core::BitSet;
 use flashweir_core::limits::{LATENCY_CELLS, LATENCY_CELLS_UNCLASSED, RATE_CELLS};
 use flashweir_core::measure::log_buckets::{BUCKETS, bucket_of};
 
@@ -22,6 +23,8 @@ pub(super) struct Responses {
     /// Places in use, in the order in which they were taken.
     used: Vec<u16>,
     rates: Box<[Counted]>,
+    /// Buckets of rates in use.
+    rates_used: BitSet<{ RATE_CELLS.div_ceil(u64::BITS as usize) }>,
     unclassed: u64,
 }
 
@@ -38,6 +41,7 @@ impl Responses {
             latencies: vec![Slot::default(); SLOTS].into_boxed_slice(),
             used: Vec::with_capacity(LATENCY_CELLS + LATENCY_CELLS_UNCLASSED),
             rates: vec![Counted::default(); RATE_CELLS].into_boxed_slice(),
+            rates_used: BitSet::default(),
             unclassed: 0,
         }
     }
@@ -60,13 +64,15 @@ impl Responses {
 
     pub(super) fn add_rate(&mut self, rate_bytes_per_s: f32, is_evidence: bool) {
         // The cast takes NaN and what is below zero to zero.
-        self.rates[usize::from(bucket_of(rate_bytes_per_s as u64))].add_one(is_evidence);
+        let bucket = usize::from(bucket_of(rate_bytes_per_s as u64));
+        self.rates[bucket].add_one(is_evidence);
+        self.rates_used.insert(bucket);
     }
 
     /// The limit changed: none of what was counted until now says anything about it.
     pub(super) fn outdate(&mut self) {
         self.used.iter().for_each(|&place| self.latencies[usize::from(place)].count.outdate());
-        self.rates.iter_mut().for_each(Counted::outdate);
+        self.rates_used.iter().for_each(|bucket| self.rates[bucket].outdate());
     }
 
     /// Takes the counts, each list in order, and the number of responses counted without their class.
@@ -78,10 +84,11 @@ impl Responses {
             .map(|place| core::mem::take(&mut latencies[usize::from(place)]).cell())
             .collect();
         cells.sort_unstable_by_key(|cell| (cell.class, cell.bucket));
-        let rates = self.rates.iter_mut().enumerate().filter(|(_, count)| **count != Counted::default());
-        // RATE_CELLS is 960: the cast loses nothing.
-        let rates =
-            rates.map(|(bucket, count)| RateCell { bucket: bucket as u16, count: core::mem::take(count) });
+        let rates = &mut self.rates;
+        let rates = core::mem::take(&mut self.rates_used).iter().map(|bucket| {
+            // RATE_CELLS is 960: the cast loses nothing.
+            RateCell { bucket: bucket as u16, count: core::mem::take(&mut rates[bucket]) }
+        });
         (cells, rates.collect(), core::mem::take(&mut self.unclassed))
     }
 

@@ -25,7 +25,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use flashweir_core::limits::{SENTRY_IN_FLIGHT, URL_CLASSES};
-use flashweir_core::measure::histogram::{BUCKETS, index};
+use flashweir_core::measure::histogram::{BUCKETS, Recorder, index};
 use flashweir_core::{Duration, Instant};
 use slab::Slab;
 
@@ -92,6 +92,9 @@ pub(super) struct InFlight {
     levels_used: Vec<u16>,
     urls_used: Vec<u16>,
     classes: Vec<ClassCounts>,
+    latency_us: Recorder,
+    /// Used by a drain only.
+    age_us: Recorder,
     sample: Sample,
 }
 
@@ -113,6 +116,8 @@ impl InFlight {
             levels_used: Vec::new(),
             urls_used: Vec::new(),
             classes: vec![ClassCounts::default(); classes],
+            latency_us: Recorder::default(),
+            age_us: Recorder::default(),
             sample: Sample::default(),
         }
     }
@@ -180,7 +185,7 @@ impl InFlight {
         let latency_us = micros(now.saturating_since(permit.started));
         // The target is promised to those within their share.
         if permit.request.position < Position::OverShare {
-            self.sample.latency_us.record(latency_us);
+            self.latency_us.record(latency_us);
         }
         let shared_us = self.served_nanos.wrapping_sub(permit.served_nanos) / 1_000;
         let service_us = ending.measured_us.map_or(shared_us, u64::from);
@@ -242,6 +247,7 @@ impl InFlight {
         sample.to = now;
         sample.in_flight = self.count + self.long;
         sample.long.in_flight = self.long;
+        sample.classes.reserve_exact(self.classes.len());
         for class in &mut self.classes {
             sample.offered += class.offered;
             sample.admitted += class.admitted;
@@ -254,8 +260,9 @@ impl InFlight {
         for (_, present) in self.present.iter().filter(|(_, present)| !present.is_long) {
             let started = present.started.as_nanos() / slot_nanos * slot_nanos;
             let age_nanos = now.as_nanos().saturating_sub(started);
-            sample.age_us.record(age_nanos.min(slot_nanos * AGE_SLOTS) / 1_000);
+            self.age_us.record(age_nanos.min(slot_nanos * AGE_SLOTS) / 1_000);
         }
+        (sample.latency_us, sample.age_us) = (self.latency_us.drain(), self.age_us.drain());
         let present = self.present.iter().map(|(_, present)| (present.url_class, present.started));
         let (rows, is_merged) = self.ended.drain(now, present);
         sample.rows = rows;
@@ -263,15 +270,13 @@ impl InFlight {
             self.common.count_merged_rows();
         }
         self.levels_used.sort_unstable();
-        for level in self.levels_used.drain(..) {
-            let sum = core::mem::take(&mut self.levels[usize::from(level)]);
-            sample.levels.push(LevelSum { level, ..sum });
-        }
+        let levels = &mut self.levels;
+        let taken = |level| LevelSum { level, ..core::mem::take(&mut levels[usize::from(level)]) };
+        sample.levels.extend(self.levels_used.drain(..).map(taken));
         self.urls_used.sort_unstable();
-        for url_class in self.urls_used.drain(..) {
-            let sum = core::mem::take(&mut self.urls[usize::from(url_class)]);
-            sample.urls.push(UrlSum { url_class, ..sum });
-        }
+        let urls = &mut self.urls;
+        let taken = |url_class| UrlSum { url_class, ..core::mem::take(&mut urls[usize::from(url_class)]) };
+        sample.urls.extend(self.urls_used.drain(..).map(taken));
         sample
     }
 

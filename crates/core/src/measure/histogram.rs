@@ -6,14 +6,16 @@
 //! two runs repeat, for thousands of buckets instead of 465.
 //!
 //! Cost: [`Histogram::record`] is a count of leading zeros, a shift and two additions, a few nanoseconds;
-//! a histogram is 3.7 kB, a [`Sparse`] one 8 bytes for each bucket in use. Error: a quantile is the middle of
+//! a histogram is 3.7 kB, one that a [`Recorder`] hands over 16 bytes for each bucket in use, a [`Sparse`] one 8. Error: a quantile is the middle of
 //! the bucket of the value sought, off by at most 3.125 %; exact below 32. Values above 2³² count as 2³².
 //! Counters stop at their highest value instead of wrapping.
 
 mod bucket;
+mod recorder;
 mod sparse;
 
 pub use bucket::{BUCKETS, Bucket, VALUE_MAX, bucket_middle, index};
+pub use recorder::Recorder;
 pub use sparse::{COUNT_MAX, PairsError, Sparse};
 
 use alloc::boxed::Box;
@@ -27,20 +29,36 @@ use alloc::boxed::Box;
 /// let median = latency_us.quantile(0.5).expect("there are values");
 /// assert!(median.abs_diff(500) * 32 <= 500);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    counts: Box<[u64; BUCKETS]>,
+    counts: Counts,
     count: u64,
 }
 
-impl Default for Histogram {
+/// Counters of a histogram.
+#[derive(Clone, Debug)]
+enum Counts {
+    /// Of the buckets in use, lowest first: until something is added.
+    Used(Box<[(u16, u64)]>),
+    All(Box<[u64; BUCKETS]>),
+}
+
+impl Default for Counts {
     fn default() -> Self {
-        Self { counts: Box::new([0; BUCKETS]), count: 0 }
+        Self::Used(Box::default())
     }
 }
 
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count && self.buckets().eq(other.buckets())
+    }
+}
+
+impl Eq for Histogram {}
+
 impl Histogram {
-    /// An empty histogram.
+    /// An empty histogram; the first value allocates its counters.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -58,15 +76,25 @@ impl Histogram {
 
     /// Adds everything `other` holds: as if its values had been recorded here. O([`BUCKETS`]).
     pub fn add(&mut self, other: &Self) {
-        for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
-            *mine = mine.saturating_add(*theirs);
+        match (&mut self.counts, &other.counts) {
+            (mine @ Counts::Used(_), theirs) if self.count == 0 => *mine = theirs.clone(),
+            (mine, Counts::Used(theirs)) => {
+                let mine = mine.all();
+                theirs.iter().for_each(|&(index, count)| add(&mut mine[usize::from(index)], count));
+            }
+            (mine, Counts::All(theirs)) => {
+                mine.all().iter_mut().zip(&**theirs).for_each(|(mine, &theirs)| add(mine, theirs));
+            }
         }
         self.count = self.count.saturating_add(other.count);
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.counts.fill(0);
+        match &mut self.counts {
+            used @ Counts::Used(_) => *used = Counts::default(),
+            Counts::All(all) => all.fill(0),
+        }
         self.count = 0;
     }
 
@@ -104,17 +132,46 @@ impl Histogram {
 
     /// The buckets in use, lowest first.
     pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> + '_ {
-        let used = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let (used, all): (&[_], &[_]) = match &self.counts {
+            Counts::Used(used) => (used, &[]),
+            Counts::All(all) => (&[], &**all),
+        };
         // BUCKETS is 465: the cast loses nothing.
-        used.map(|(index, &count)| Bucket::at(index as u16, count))
+        let all = all.iter().enumerate().map(|(index, &count)| (index as u16, count));
+        let counts = used.iter().copied().chain(all.filter(|&(_, count)| count > 0));
+        counts.map(|(index, count)| Bucket::at(index, count))
     }
 
     /// Adds to the counter at `index`, which every caller got from [`index`] or checked.
     fn add_count(&mut self, index: u16, count: u64) {
-        let counter = &mut self.counts[usize::from(index)];
-        *counter = counter.saturating_add(count);
-        self.count = self.count.saturating_add(count);
+        add(&mut self.counts.all()[usize::from(index)], count);
+        add(&mut self.count, count);
     }
+}
+
+impl Counts {
+    /// A counter for each bucket, from now on.
+    #[inline]
+    fn all(&mut self) -> &mut [u64; BUCKETS] {
+        if let Self::Used(used) = self {
+            *self = Self::All(spread(used));
+        }
+        match self {
+            Self::All(all) => all,
+            Self::Used(_) => unreachable!("every bucket has a counter now"),
+        }
+    }
+}
+
+#[cold]
+fn spread(used: &[(u16, u64)]) -> Box<[u64; BUCKETS]> {
+    let mut all = Box::new([0; BUCKETS]);
+    used.iter().for_each(|&(index, count)| all[usize::from(index)] = count);
+    all
+}
+
+fn add(counter: &mut u64, count: u64) {
+    *counter = counter.saturating_add(count);
 }
 
 /// Allowed for rounding in `share · count`, so that 0.55 · 100 is the 55th value and not the 56th.

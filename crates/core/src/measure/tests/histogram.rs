@@ -1,7 +1,7 @@
 //! Goal: a histogram's stated bounds hold for any values. Method: random values against the sorted list.
 
 use crate::measure::Histogram;
-use crate::measure::histogram::{Sparse, VALUE_MAX};
+use crate::measure::histogram::{Recorder, Sparse, VALUE_MAX};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -49,6 +49,27 @@ proptest! {
         }
         prop_assert_eq!(&dense, &whole);
         prop_assert_eq!(&through_sparse, &whole);
+    }
+
+    #[test]
+    fn what_a_recorder_hands_over_is_what_was_recorded_since_the_last_time(
+        parts in vec(vec(value(), 0..60), 1..6), more in vec(value(), 0..60)
+    ) {
+        let (mut recorder, mut sum) = (Recorder::default(), Histogram::new());
+        for part in &parts {
+            part.iter().for_each(|&value| recorder.record(value));
+            let drained = recorder.drain();
+            prop_assert_eq!(&drained, &recorded(part));
+            sum.add(&drained);
+        }
+        prop_assert_eq!(&sum, &recorded(&parts.concat()));
+        // It can be added to, and forgets.
+        parts[0].iter().for_each(|&value| recorder.record(value));
+        let mut drained = recorder.drain();
+        more.iter().for_each(|&value| drained.record(value));
+        prop_assert_eq!(&drained, &recorded(&[&parts[0][..], &more].concat()));
+        drained.clear();
+        prop_assert_eq!(drained, Histogram::new());
     }
 
     #[test]
