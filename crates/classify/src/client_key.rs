@@ -1,24 +1,25 @@
 //! Identity of a client where capacity is shared fairly: a hash of the attributes that the class's policy
 //! names.
 
+use super::kinds::Kinds;
 use super::rules::View;
 use core::net::IpAddr;
 use flashweir_config::FairBy;
 use flashweir_core::Hasher64;
 
 /// One hash. A client that does not send the header or cookie counts for its network; the kinds never mix.
-pub(super) fn client_key(fair_by: &FairBy, asked: &View<'_>, hasher: &Hasher64) -> u64 {
-    let by_value = |kind: &[u8], value: Option<&[u8]>| {
+pub(super) fn client_key(fair_by: &FairBy, asked: &View<'_>, kinds: &Kinds) -> u64 {
+    let by_value = |kind: &Hasher64, value: Option<&[u8]>| {
         let value = value.filter(|value| !value.is_empty())?;
-        Some(hasher.hash(&[kind, value]))
+        Some(kind.hash(&[value]))
     };
     let by_name = match fair_by {
         FairBy::Network => None,
-        FairBy::Address => Some(hasher.hash(&[b"address", &octets(asked.client)])),
-        FairBy::Header(name) => by_value(b"header", asked.head.fields().all_named(name).next()),
-        FairBy::Cookie(name) => by_value(b"cookie", asked.cookies(name).next()),
+        FairBy::Address => Some(kinds.address.hash(&[&octets(asked.client)])),
+        FairBy::Header(name) => by_value(&kinds.header, asked.head.fields().all_named(name).next()),
+        FairBy::Cookie(name) => by_value(&kinds.cookie, asked.cookies(name).next()),
     };
-    by_name.unwrap_or_else(|| hasher.hash(&[b"network", &network(asked.client)]))
+    by_name.unwrap_or_else(|| kinds.network.hash(&[&network(asked.client)]))
 }
 
 /// An address in IPv6's form, so that all have one length.

@@ -1,38 +1,86 @@
 //! The host a request is for, and the service that has it.
 
 use flashweir_config::{HostPattern, Service};
+use flashweir_core::Hasher64;
 use flashweir_core::limits::HOST_BYTES;
 use flashweir_http1::head::{KnownField, RequestView};
 use std::collections::HashMap;
 
 /// A request's host in lower case and without the port; a longer one than any name can be is cut.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Host {
-    bytes: [u8; HOST_BYTES],
-    length: usize,
-}
+pub(super) struct Host<'a>(&'a [u8]);
 
-impl Host {
-    /// HTTP/2 carries it in the target.
-    pub(super) fn of(head: RequestView<'_>) -> Self {
+impl<'a> Host<'a> {
+    /// HTTP/2 carries it in the target. Copied into `scratch`, which has room, only where it is not in lower
+    /// case: browsers send it so.
+    #[inline]
+    pub(super) fn of(head: RequestView<'a>, scratch: &'a mut Vec<u8>) -> Self {
         let named = head.fields().get(KnownField::Host);
-        let host =
-            without_port(named.or_else(|| head.target_authority().map(without_user)).unwrap_or_default());
-        let mut bytes = [0; HOST_BYTES];
-        let length = host.len().min(HOST_BYTES);
-        bytes[..length].copy_from_slice(&host[..length]);
-        bytes[..length].make_ascii_lowercase();
-        Self { bytes, length }
+        let host = named.or_else(|| head.target_authority().map(without_user)).unwrap_or_default();
+        // Neither a colon nor a bracket, nor a letter of the upper case, which stand between them.
+        let is_plain = host.len() <= HOST_BYTES && !host.iter().any(|byte| (b':'..=b']').contains(byte));
+        if is_plain { Self(host) } else { Self::in_lower_case(without_port(host), scratch) }
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+    fn in_lower_case(host: &'a [u8], scratch: &'a mut Vec<u8>) -> Self {
+        let host = &host[..host.len().min(HOST_BYTES)];
+        if !host.iter().any(u8::is_ascii_uppercase) {
+            return Self(host);
+        }
+        scratch.clear();
+        scratch.extend_from_slice(host);
+        scratch.make_ascii_lowercase();
+        Self(scratch)
+    }
+
+    pub(super) fn as_bytes(self) -> &'a [u8] {
+        self.0
     }
 
     /// As the rules compare it: a name may be written with the root's dot at its end (RFC 1034 §3.1).
-    pub(super) fn name(&self) -> &[u8] {
-        let bytes = self.as_bytes();
-        bytes.strip_suffix(b".").unwrap_or(bytes)
+    pub(super) fn name(self) -> &'a [u8] {
+        self.0.strip_suffix(b".").unwrap_or(self.0)
+    }
+}
+
+/// Properties of a host under one configuration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostProperties {
+    /// The service that has it.
+    pub(super) service: usize,
+    /// Hash of service and host.
+    pub(super) key: u64,
+    /// Hasher of its families of URLs, where one was asked for.
+    pub(super) family: Option<Hasher64>,
+}
+
+/// Host of the request before, with its properties: that of the next request is mostly the same.
+#[derive(Debug)]
+pub(super) struct LastHost {
+    bytes: Vec<u8>,
+    properties: Option<HostProperties>,
+}
+
+impl Default for LastHost {
+    fn default() -> Self {
+        Self { bytes: Vec::with_capacity(HOST_BYTES), properties: None }
+    }
+}
+
+impl LastHost {
+    /// Properties of this host, found by `find` unless it was the last one; `None` if it has none.
+    #[inline]
+    pub(super) fn properties(
+        &mut self,
+        host: Host<'_>,
+        find: impl FnOnce() -> Option<HostProperties>,
+    ) -> Option<&mut HostProperties> {
+        if self.properties.is_none() || self.bytes != host.as_bytes() {
+            self.properties = find();
+            self.bytes.clear();
+            self.bytes.extend_from_slice(host.as_bytes());
+        }
+        self.properties.as_mut()
     }
 }
 
@@ -42,12 +90,16 @@ fn without_user(authority: &[u8]) -> &[u8] {
 }
 
 pub(super) fn without_port(host: &[u8]) -> &[u8] {
-    // The colons of an IPv6 literal stand within brackets.
-    let name_end = host.iter().rposition(|&byte| byte == b']').map_or(0, |bracket| bracket + 1);
-    match host[name_end..].iter().position(|&byte| byte == b':') {
-        Some(colon) => &host[..name_end + colon],
-        None => host,
+    let mut end = None;
+    for (place, &byte) in host.iter().enumerate() {
+        match byte {
+            b':' => end = end.or(Some(place)),
+            // The colons of an IPv6 literal stand within brackets.
+            b']' => end = None,
+            _ => {}
+        }
     }
+    &host[..end.unwrap_or(host.len())]
 }
 
 /// Hosts of services. The maps' own hash is keyed, so that no client can choose hosts that collide.

@@ -8,6 +8,7 @@
 mod ceiling_priority;
 mod client_key;
 mod host;
+mod kinds;
 mod measurable;
 mod path;
 mod rules;
@@ -20,9 +21,11 @@ use core::net::IpAddr;
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_config::{Class, Config, Fairness};
 use flashweir_core::Hasher64;
+use flashweir_core::limits::HOST_BYTES;
 use flashweir_http1::head::{KnownField, RequestView};
 use flashweir_telemetry::Unmeasured;
-use host::{Host, HostTable};
+use host::{Host, HostProperties, HostTable, LastHost};
+use kinds::Kinds;
 use rules::View;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,14 +34,30 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Classifier {
     hasher: Hasher64,
+    kinds: Kinds,
     /// Its key outlives the process in the state file, beside what was learned of the classes: their numbers
     /// must stay.
     url_hasher: Hasher64,
     hosts: HostTable,
     services: Vec<Service>,
     fairness: Arc<Fairness>,
-    /// Buffer in which unusual paths are normalised; grows to the longest.
-    scratch: RefCell<Vec<u8>>,
+    scratch: RefCell<Scratch>,
+}
+
+/// Buffers of a classifier.
+#[derive(Debug)]
+struct Scratch {
+    /// For hosts that are not in lower case.
+    host: Vec<u8>,
+    /// For unusual paths, which are normalised in it; grows to the longest.
+    path: Vec<u8>,
+    last: LastHost,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { host: Vec::with_capacity(HOST_BYTES), path: Vec::new(), last: LastHost::default() }
+    }
 }
 
 /// Classification data of one service.
@@ -112,6 +131,7 @@ impl Classifier {
             });
         Self {
             hasher,
+            kinds: Kinds::new(hasher),
             url_hasher,
             hosts: HostTable::new(&config.services),
             services: known.collect(),
@@ -134,13 +154,13 @@ impl Classifier {
         let method = head.method();
         let field = |known| head.fields().get(known).unwrap_or_default();
         let (agent, cookie) = (field(KnownField::UserAgent), field(KnownField::Cookie));
-        let person_key = self.hasher.hash(&[&octets(client), agent, cookie, method, head.path_and_query()]);
-        let host = Host::of(head);
-        let index = self.hosts.find(host.name())?;
-        let service = &self.services[index];
         let mut scratch = self.scratch.borrow_mut();
-        let asked =
-            View { host: host.name(), path: path::normal(head.path(), &mut scratch), head, client, sender };
+        let Scratch { host, path, last } = &mut *scratch;
+        let host = Host::of(head, host);
+        let &mut HostProperties { service: index, key: host_key, .. } =
+            last.properties(host, || self.properties(host))?;
+        let service = &self.services[index];
+        let asked = View { host: host.name(), path: path::normal(head.path(), path), head, client, sender };
         let CandidateClass { class, client_key, .. } = self.take(&service.classes, &asked);
         Some(Classified {
             service: index,
@@ -148,12 +168,19 @@ impl Classifier {
             ceiling_priority: service.ceiling_priorities[usize::from(class)],
             client_key,
             candidate: service.candidate.as_deref().map(|classes| self.take(classes, &asked)),
-            // The same host on another service is another hot-spot.
-            host_key: self.hasher.hash(&[service.name.as_bytes(), host.as_bytes()]),
-            person_key,
+            host_key,
+            person_key: self.hasher.hash(&[&octets(client), agent, cookie, method, head.path_and_query()]),
             url_class: self.url_hasher.hash(&[method, head.path()]) as u32,
             unmeasured: measurable::of_request(head),
         })
+    }
+
+    /// Properties of a host that is not the last one.
+    fn properties(&self, host: Host<'_>) -> Option<HostProperties> {
+        let index = self.hosts.find(host.name())?;
+        // The same host on another service is another hot-spot.
+        let key = self.hasher.hash(&[self.services[index].name.as_bytes(), host.as_bytes()]);
+        Some(HostProperties { service: index, key, family: None })
     }
 
     /// Classification of the request by these classes.
@@ -162,7 +189,7 @@ impl Classifier {
         let last = classes.len() - 1;
         let place = classes[..last].iter().position(|class| asked.fits(&class.rules)).unwrap_or(last);
         let Class { fair_by, exempt, .. } = &classes[place];
-        let client_key = client_key(fair_by, asked, &self.hasher);
+        let client_key = client_key(fair_by, asked, &self.kinds);
         // There are at most `limits::CLASSES`.
         CandidateClass { class: place as u8, is_exempt: *exempt, client_key }
     }

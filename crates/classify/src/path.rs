@@ -5,10 +5,13 @@
 /// counts as one: most servers read it so, and one that does not only finds the request in the class of its
 /// neighbours. What is forwarded is the client's own spelling. Linear; allocates nothing while `scratch` has
 /// room.
+#[inline]
 pub(super) fn normal<'a>(path: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
-    if is_normal(path) {
-        return path;
-    }
+    if is_normal(path) { path } else { normalised(path, scratch) }
+}
+
+#[cold]
+fn normalised<'a>(path: &[u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
     decode(path, scratch);
     let length = resolve(scratch);
     scratch.get(..length).unwrap_or_default()
@@ -16,11 +19,16 @@ pub(super) fn normal<'a>(path: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
 
 /// True for nearly all paths; one that has no slash at its beginning (`*`) has no other form.
 fn is_normal(path: &[u8]) -> bool {
-    let mut before = 0;
+    let mut is_after_slash = false;
     let is_plain = |&byte: &u8| {
-        let plain = byte != b'%' && !(before == b'/' && (byte == b'/' || byte == b'.'));
-        before = byte;
-        plain
+        // Letters and digits, of which most paths are, come after the others.
+        if byte > b'/' {
+            is_after_slash = false;
+            return true;
+        }
+        let is_plain = byte != b'%' && !(is_after_slash && (byte == b'/' || byte == b'.'));
+        is_after_slash = byte == b'/';
+        is_plain
     };
     path.first() != Some(&b'/') || path.iter().all(is_plain)
 }
@@ -83,7 +91,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn normalised(path: &str) -> String {
+    fn form_of(path: &str) -> String {
         String::from_utf8(normal(path.as_bytes(), &mut Vec::new()).to_vec()).expect("text")
     }
 
@@ -117,7 +125,7 @@ mod tests {
             ("/%+1", "/%+1"),
             ("*", "*"),
         ] {
-            assert_eq!(normalised(path), form, "{path}");
+            assert_eq!(form_of(path), form, "{path}");
         }
     }
 
@@ -138,7 +146,7 @@ mod tests {
                 let escape = at > 0 && which >> (at % 64) & 1 == 1;
                 if escape { format!("%{byte:02x}") } else { char::from(byte).to_string() }
             }).collect();
-            prop_assert_eq!(normalised(&spelt), path);
+            prop_assert_eq!(form_of(&spelt), path);
         }
     }
 }

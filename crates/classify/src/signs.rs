@@ -13,9 +13,10 @@
 //! the keyed hash: no client can choose which of them collide.
 
 use super::client_key::octets;
-use super::{Classifier, Host, path};
+use super::{Classifier, Host, Scratch, path};
 use core::net::IpAddr;
 use flashweir_admission::fairness::{Conduct, RequestSigns, SIGNS, Sign};
+use flashweir_core::Hasher64;
 use flashweir_http1::head::{KnownField, RequestView};
 
 /// Destinations of parts of a page.
@@ -48,19 +49,20 @@ impl Classifier {
         }
         let head = head.into();
         let field = |known| head.fields().get(known).unwrap_or_default();
-        let host = Host::of(head);
+        let mut scratch = self.scratch.borrow_mut();
+        let Scratch { host, path, last } = &mut *scratch;
+        let host = Host::of(head, host);
         let address = octets(prefix(client, ADDRESS_BITS));
         let session = self.session(head);
         let user_agent = field(KnownField::UserAgent);
         let person = match session {
-            Some(value) => self.hasher.hash(&[b"session", value]),
-            None => self.hasher.hash(&[b"browser", &address, user_agent, field(KnownField::AcceptLanguage)]),
+            Some(value) => self.kinds.session.hash(&[value]),
+            None => self.kinds.browser.hash(&[&address, user_agent, field(KnownField::AcceptLanguage)]),
         };
-        let mut scratch = self.scratch.borrow_mut();
-        let path = path::normal(head.path(), &mut scratch);
+        let path = path::normal(head.path(), path);
         let conduct = Conduct {
             is_asset: is_asset(field(KnownField::SecFetchDest), path),
-            has_own_referer: is_of_host(field(KnownField::Referer), &host),
+            has_own_referer: is_of_host(field(KnownField::Referer), host),
             has_session: session.is_some(),
         };
         let mut values = [0; SIGNS];
@@ -68,25 +70,32 @@ impl Classifier {
         if !compares {
             return signs(values);
         }
+        let kinds = &self.kinds;
         // 0 stands for a sign that a request does not show.
-        let mut set = |sign: Sign, value: &[&[u8]]| {
-            values[sign as usize] = (self.hasher.hash(value) as u32).max(1);
+        let mut set = |sign: Sign, kind: &Hasher64, value: &[u8]| {
+            values[sign as usize] = (kind.hash(&[value]) as u32).max(1);
         };
-        set(Sign::Address, &[b"address", &address]);
-        set(Sign::Network, &[b"client network", &octets(prefix(client, NETWORK_BITS))]);
-        set(Sign::UserAgent, &[b"user agent", user_agent]);
-        set(Sign::UrlFamily, &[b"family", host.name(), first_segment(path)]);
+        set(Sign::Address, &kinds.address, &address);
+        set(Sign::Network, &kinds.client_network, &octets(prefix(client, NETWORK_BITS)));
+        set(Sign::UserAgent, &kinds.user_agent, user_agent);
+        let of_host = || kinds.family.after(&[host.name()]);
+        let family = match last.properties(host, || self.properties(host)) {
+            Some(properties) => *properties.family.get_or_insert_with(of_host),
+            None => of_host(),
+        };
+        set(Sign::UrlFamily, &family, first_segment(path));
         if let Some(tls) = tls {
-            set(Sign::TlsFingerprint, &[b"tls", &tls.to_le_bytes()]);
+            set(Sign::TlsFingerprint, &kinds.tls, &tls.to_le_bytes());
         }
         if let Some(system) = self.fairness.system(client) {
-            set(Sign::System, &[b"system", &system.to_le_bytes()]);
+            set(Sign::System, &kinds.system, &system.to_le_bytes());
         }
         signs(values)
     }
 
     /// The value of the first session cookie.
     fn session<'a>(&self, head: RequestView<'a>) -> Option<&'a [u8]> {
+        head.fields().get(KnownField::Cookie)?;
         let pairs = head.fields().all(KnownField::Cookie).flat_map(|value| value.split(|byte| *byte == b';'));
         pairs
             .filter_map(|pair| {
@@ -121,14 +130,15 @@ fn is_asset(destination: &[u8], path: &[u8]) -> bool {
     if !destination.is_empty() {
         return ASSET_DESTINATIONS.contains(&destination);
     }
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    let Some(dot) = name.iter().rposition(|&byte| byte == b'.') else { return false };
-    let ending = name.get(dot + 1..).unwrap_or_default();
-    ASSET_ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
+    let last = path.iter().rposition(|&byte| byte == b'.' || byte == b'/').unwrap_or(path.len());
+    match path.split_at(last).1 {
+        [b'.', ending @ ..] => ASSET_ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending)),
+        _ => false,
+    }
 }
 
 /// Returns whether a referer names a page of this host, at any port.
-fn is_of_host(referer: &[u8], host: &Host) -> bool {
+fn is_of_host(referer: &[u8], host: Host<'_>) -> bool {
     let Some(scheme_end) = referer.windows(3).position(|three| three == b"://") else { return false };
     let rest = referer.get(scheme_end + 3..).unwrap_or_default();
     let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
