@@ -7,7 +7,7 @@ use flashweir_admission::pipeline::ServiceKey;
 use flashweir_admission::sentry::Plan;
 use flashweir_core::{Duration, Instant};
 use flashweir_telemetry::ClassSlot;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,7 +27,10 @@ pub(super) struct Hosted {
 pub(super) struct HostedSentry {
     pub(super) sentry: Arc<Sentry>,
     pub(super) latest: Cache<Arc<ArcSwap<Plan>>, Arc<Plan>>,
-    pub(super) basis: Rc<Basis>,
+    /// Plan that the pipeline has taken over.
+    pub(super) plan: Arc<Plan>,
+    /// Grounds of its refusals, made for the first of them.
+    basis: OnceCell<Rc<Basis>>,
     pub(super) latest_orders: Cache<Arc<ArcSwap<Orders>>, Arc<Orders>>,
     /// Orders that the pipeline has taken over.
     pub(super) orders: Arc<Orders>,
@@ -46,10 +49,11 @@ pub(super) struct HostedCandidate {
 
 impl HostedSentry {
     /// By the plan that the pipeline begins with.
-    pub(super) fn new(sentry: &Arc<Sentry>, plan: &Plan) -> Self {
+    pub(super) fn new(sentry: &Arc<Sentry>, plan: &Arc<Plan>) -> Self {
         Self {
             latest: Cache::new(sentry.plan.clone()),
-            basis: Rc::new(Basis::of(sentry, plan)),
+            plan: plan.clone(),
+            basis: OnceCell::new(),
             latest_orders: Cache::new(sentry.orders.clone()),
             orders: Arc::default(),
             hearing: Hearing::default(),
@@ -57,6 +61,16 @@ impl HostedSentry {
             looks_at: Cell::new(None),
             busy: Cell::new((Instant::ZERO, Duration::ZERO)),
         }
+    }
+
+    /// The pipeline has taken over another plan.
+    pub(super) fn follows(&mut self, plan: Arc<Plan>) {
+        (self.plan, self.basis) = (plan, OnceCell::new());
+    }
+
+    /// Grounds of a refusal by the plan in force.
+    pub(super) fn basis(&self) -> Rc<Basis> {
+        self.basis.get_or_init(|| Rc::new(Basis::of(&self.sentry, &self.plan))).clone()
     }
 
     /// Utilisation of the worker since the last report, thousandths; `busy` is its busy time since it

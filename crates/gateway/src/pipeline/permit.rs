@@ -177,9 +177,12 @@ impl Permit {
     }
 
     fn finish(&mut self, outcome: RequestOutcome) -> Option<Delivery> {
+        let now = self.host.shared.clock.now();
+        if let Some(share_guard) = self.at_origin.take() {
+            share_guard.end_at(now, outcome);
+        }
         self.end_at_origin(outcome);
         let permit = self.permit.take()?;
-        let now = self.host.shared.clock.now();
         self.host.inner.borrow_mut().pipeline.finish(now, permit, outcome)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::worker_pipeline::WorkerPipeline;
 use flashweir_admission::pipeline::{OriginShare, RequestOutcome};
+use flashweir_core::Instant;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -49,13 +50,18 @@ impl ShareGuard {
 
     /// The origin is done with it.
     pub(crate) fn end(mut self, outcome: RequestOutcome) {
-        self.give_back(outcome);
+        self.give_back(None, outcome);
     }
 
-    fn give_back(&mut self, outcome: RequestOutcome) {
+    /// The same for a caller that has read the clock.
+    pub(super) fn end_at(mut self, now: Instant, outcome: RequestOutcome) {
+        self.give_back(Some(now), outcome);
+    }
+
+    fn give_back(&mut self, now: Option<Instant>, outcome: RequestOutcome) {
         if let Some(share) = self.share.take() {
             let inner = &mut *self.inner.borrow_mut();
-            let (now, key) = (inner.shared.clock.now(), share.service());
+            let (now, key) = (now.unwrap_or_else(|| inner.shared.clock.now()), share.service());
             inner.pipeline.end_at_origin(now, share, outcome);
             inner.release(now, key);
         }
@@ -64,6 +70,6 @@ impl ShareGuard {
 
 impl Drop for ShareGuard {
     fn drop(&mut self) {
-        self.give_back(RequestOutcome::Withdrawn);
+        self.give_back(None, RequestOutcome::Withdrawn);
     }
 }

@@ -116,7 +116,7 @@ impl WorkerPipeline {
             .zip(plan.as_deref())
             .map(|(sentry, plan)| (&sentry.common, &*sentry.policy, plan, sentry.shadow));
         let key = self.pipeline.add_service(ServiceSettings { sentry: of_sentry, upstream_capacity });
-        let sentry = sentry.zip(plan.as_deref()).map(|(sentry, plan)| HostedSentry::new(sentry, plan));
+        let sentry = sentry.zip(plan.as_ref()).map(|(sentry, plan)| HostedSentry::new(sentry, plan));
         let slots = Box::default();
         self.hosted.push(Hosted {
             key,
@@ -177,12 +177,14 @@ impl WorkerPipeline {
     /// Follows the plans of a service's planners, likewise.
     pub(super) fn follow_service(&mut self, now: Instant, key: ServiceKey) {
         let Some(hosted) = self.hosted.iter_mut().find(|hosted| hosted.key == key) else { return };
-        if let Some(HostedSentry { sentry, latest, basis, latest_orders, orders, .. }) = &mut hosted.sentry {
-            let latest = latest.load();
-            if latest.epoch != basis.epoch {
+        if let Some(hosted) = &mut hosted.sentry {
+            let latest = hosted.latest.load();
+            if latest.epoch != hosted.plan.epoch {
                 self.pipeline.apply_sentry(key, latest);
-                *basis = Rc::new(Basis::of(sentry, latest));
+                let latest = latest.clone();
+                hosted.follows(latest);
             }
+            let HostedSentry { latest_orders, orders, .. } = hosted;
             let latest_orders = latest_orders.load();
             if !Arc::ptr_eq(latest_orders, orders) {
                 *orders = latest_orders.clone();
@@ -351,7 +353,7 @@ impl WorkerPipeline {
             in_flight: figures.in_flight,
             waiting: figures.waiting,
             oldest_waiting_us: figures.oldest_waiting_us,
-            basis: hosted.sentry.as_ref()?.basis.clone(),
+            basis: hosted.sentry.as_ref()?.basis(),
             candidate: of_candidate.map(|(hosted, opinion)| CandidateExplanation {
                 decision: opinion.decision,
                 class: opinion.class,
