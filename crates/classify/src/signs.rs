@@ -16,7 +16,6 @@ use super::client_key::octets;
 use super::{Classifier, Host, Scratch, path};
 use core::net::IpAddr;
 use flashweir_admission::fairness::{Conduct, RequestSigns, SIGNS, Sign};
-use flashweir_core::Hasher64;
 use flashweir_http1::head::{KnownField, RequestView};
 
 /// Destinations of parts of a page.
@@ -72,23 +71,21 @@ impl Classifier {
         }
         let kinds = &self.kinds;
         // 0 stands for a sign that a request does not show.
-        let mut set = |sign: Sign, kind: &Hasher64, value: &[u8]| {
-            values[sign as usize] = (kind.hash(&[value]) as u32).max(1);
-        };
-        set(Sign::Address, &kinds.address, &address);
-        set(Sign::Network, &kinds.client_network, &octets(prefix(client, NETWORK_BITS)));
-        set(Sign::UserAgent, &kinds.user_agent, user_agent);
+        let mut set = |sign: Sign, hash: u64| values[sign as usize] = (hash as u32).max(1);
+        set(Sign::Address, kinds.address.hash_fixed(&address));
+        set(Sign::Network, kinds.client_network.hash_fixed(&octets(prefix(client, NETWORK_BITS))));
+        set(Sign::UserAgent, kinds.user_agent.hash(&[user_agent]));
         let of_host = || kinds.family.after(&[host.name()]);
         let family = match last.properties(host, || self.properties(host)) {
             Some(properties) => *properties.family.get_or_insert_with(of_host),
             None => of_host(),
         };
-        set(Sign::UrlFamily, &family, first_segment(path));
+        set(Sign::UrlFamily, family.hash(&[first_segment(path)]));
         if let Some(tls) = tls {
-            set(Sign::TlsFingerprint, &kinds.tls, &tls.to_le_bytes());
+            set(Sign::TlsFingerprint, kinds.tls.hash_fixed(&tls.to_le_bytes()));
         }
         if let Some(system) = self.fairness.system(client) {
-            set(Sign::System, &kinds.system, &system.to_le_bytes());
+            set(Sign::System, kinds.system.hash_fixed(&system.to_le_bytes()));
         }
         signs(values)
     }

@@ -46,6 +46,16 @@ impl Hasher64 {
         self.after(parts).finish()
     }
 
+    /// The hash of one part whose size is known when this is compiled: as [`hash`](Self::hash) of it, in
+    /// two thirds of the instructions.
+    #[must_use]
+    #[inline]
+    pub fn hash_fixed<const SIZE: usize>(&self, part: &[u8; SIZE]) -> u64 {
+        let mut hasher = *self;
+        hasher.take(part);
+        hasher.finish()
+    }
+
     /// A hasher of what follows these parts: its hashes are those of these parts and its own.
     #[must_use]
     pub fn after(&self, parts: &[&[u8]]) -> Self {
@@ -54,7 +64,8 @@ impl Hasher64 {
         hasher
     }
 
-    #[inline]
+    // The state stays in registers from part to part.
+    #[inline(always)]
     fn take(&mut self, part: &[u8]) {
         self.length = self.length.wrapping_add(8).wrapping_add(part.len() as u8);
         self.take_word(part.len() as u64);
@@ -179,6 +190,9 @@ mod tests {
             prop_assert_eq!(hasher.hash(&parts), expected);
             let (first, rest) = parts.split_at(cut.min(parts.len()));
             prop_assert_eq!(hasher.after(first).hash(rest), expected);
+            let fixed = (hasher.after(first).hash_fixed(&[7; 4]), hasher.after(first).hash_fixed(&[7; 16]));
+            let of = |last: &[u8]| by_library(key, &[first, &[last]].concat());
+            prop_assert_eq!(fixed, (of(&[7; 4]), of(&[7; 16])));
         }
 
         #[test]
