@@ -15,11 +15,11 @@ pub(super) fn client_key(fair_by: &FairBy, asked: &View<'_>, kinds: &Kinds) -> u
     };
     let by_name = match fair_by {
         FairBy::Network => None,
-        FairBy::Address => Some(kinds.address.hash_fixed(&octets(asked.client))),
+        FairBy::Address => Some(kinds.address.hash(&[&octets(asked.client)])),
         FairBy::Header(name) => by_value(&kinds.header, asked.head.fields().all_named(name).next()),
         FairBy::Cookie(name) => by_value(&kinds.cookie, asked.cookies(name).next()),
     };
-    by_name.unwrap_or_else(|| kinds.network.hash_fixed(&network(asked.client)))
+    by_name.unwrap_or_else(|| kinds.network.hash(&[&network(asked.client)]))
 }
 
 /// An address in IPv6's form, so that all have one length.

@@ -72,8 +72,8 @@ impl Classifier {
         let kinds = &self.kinds;
         // 0 stands for a sign that a request does not show.
         let mut set = |sign: Sign, hash: u64| values[sign as usize] = (hash as u32).max(1);
-        set(Sign::Address, kinds.address.hash_fixed(&address));
-        set(Sign::Network, kinds.client_network.hash_fixed(&octets(prefix(client, NETWORK_BITS))));
+        set(Sign::Address, kinds.address.hash(&[&address]));
+        set(Sign::Network, kinds.client_network.hash(&[&octets(prefix(client, NETWORK_BITS))]));
         set(Sign::UserAgent, kinds.user_agent.hash(&[user_agent]));
         let of_host = || kinds.family.after(&[host.name()]);
         let family = match last.properties(host, || self.properties(host)) {
@@ -82,10 +82,10 @@ impl Classifier {
         };
         set(Sign::UrlFamily, family.hash(&[first_segment(path)]));
         if let Some(tls) = tls {
-            set(Sign::TlsFingerprint, kinds.tls.hash_fixed(&tls.to_le_bytes()));
+            set(Sign::TlsFingerprint, kinds.tls.hash(&[&tls.to_le_bytes()]));
         }
         if let Some(system) = self.fairness.system(client) {
-            set(Sign::System, kinds.system.hash_fixed(&system.to_le_bytes()));
+            set(Sign::System, kinds.system.hash(&[&system.to_le_bytes()]));
         }
         signs(values)
     }
