@@ -60,5 +60,5 @@ pub use marks::{Mark, Marks};
 pub use opening::{Demand, OpenHost, Opening, Pressure};
 pub use request::{Bypass, RequestPart, unknown_fields};
 pub use store::{Inserted, Store};
-pub use stored::{CacheStatus, Parts, State, Stored};
+pub use stored::{CACHE_STATUS, CacheStatus, Parts, State, Stored, WholeAnswer};
 pub use tags::tag_hash;

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use core::fmt::Write as _;
 use core::sync::atomic::{AtomicBool, Ordering};
 use flashweir_core::{Duration, Hasher64, Instant};
-use flashweir_http1::head::FieldsView;
+use flashweir_http1::head::{FieldsView, KnownField};
+use flashweir_http1::write::write_field;
 use http::header::{
     ACCEPT_RANGES, AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, ETAG, HeaderName,
 };
@@ -30,6 +31,8 @@ pub struct Stored {
     host_key: u64,
     status: StatusCode,
     fields: HeaderMap,
+    /// The same but the length as lines, for answers that are written as such.
+    lines: Box<[u8]>,
     body: Bytes,
     selection: Selection,
     tags: Box<[u64]>,
@@ -73,8 +76,23 @@ pub enum CacheStatus {
     Collapsed,
 }
 
-/// The name in `Cache-Status`, and of what it stands for.
-pub(crate) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+/// Answer that is the whole of a stored 200.
+#[derive(Debug)]
+pub struct WholeAnswer<'a> {
+    /// Length of the body that GET gets.
+    pub length: u64,
+    /// Field lines with their ends, `Date` among them; without a length, `Age` and `Cache-Status`.
+    pub lines: &'a [u8],
+    /// Value of `Age`.
+    pub age_s: u64,
+    /// Value of `Cache-Status`.
+    pub cache_status: String,
+    /// The body; empty for HEAD.
+    pub body: Bytes,
+}
+
+/// `Cache-Status` (RFC 9211).
+pub const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// Fields that a 304 does not replace: they describe the bytes that are stored, and the 304 has none (RFC
 /// 9111 §3.2). All others are replaced, unknown ones with `Content-` before them included.
@@ -146,12 +164,17 @@ impl Stored {
         }
         // RFC 9110 §6.6.1: a cache that stores a response without a date gives it one.
         fields.entry(DATE).or_insert_with(|| date::format(received.unix_s));
+        let mut lines = Vec::new();
+        for (name, value) in fields.iter().filter(|(name, _)| **name != CONTENT_LENGTH) {
+            write_field(&mut lines, name.as_str().as_bytes(), value.as_bytes());
+        }
         Some(Self {
             key: key.to_bytes(),
             service,
             host_key,
             status: head.status,
             fields,
+            lines: lines.into(),
             body,
             selection,
             tags,
@@ -320,6 +343,30 @@ impl Stored {
         Some(head)
     }
 
+    /// The answer to a request that gets the whole of a 200, as lines; none for any other, which
+    /// [`answer`](Self::answer) makes.
+    #[must_use]
+    pub fn whole<'a>(
+        &self,
+        now: Instant,
+        is_head: bool,
+        request: impl Into<FieldsView<'a>>,
+        how: CacheStatus,
+    ) -> Option<WholeAnswer<'_>> {
+        let request = request.into();
+        let may_be_part = !is_head && request.has(KnownField::Range);
+        if self.status != StatusCode::OK || may_be_part || has_it(request, &self.fields) {
+            return None;
+        }
+        Some(WholeAnswer {
+            length: self.body.len() as u64,
+            lines: &self.lines,
+            age_s: self.age(now).as_secs(),
+            cache_status: self.cache_status(now, how),
+            body: if is_head { Bytes::new() } else { self.body.clone() },
+        })
+    }
+
     /// The answer to a request: the whole, a part (206, 416), or that the client has it (304).
     #[must_use]
     pub fn answer<'a>(
@@ -359,7 +406,8 @@ impl Stored {
             body = Bytes::new();
         }
         fields.insert(AGE, self.age(now).as_secs().into());
-        fields.append(CACHE_STATUS, self.cache_status(now, how));
+        let status_text = self.cache_status(now, how);
+        fields.append(CACHE_STATUS, HeaderValue::try_from(status_text).unwrap_or(UNSAID));
         let mut response = Response::new(body);
         *response.status_mut() = status;
         *response.headers_mut() = fields;
@@ -371,7 +419,7 @@ impl Stored {
         self.fields.get(ACCEPT_RANGES).is_none_or(|units| !units.as_bytes().eq_ignore_ascii_case(b"none"))
     }
 
-    fn cache_status(&self, now: Instant, how: CacheStatus) -> HeaderValue {
+    fn cache_status(&self, now: Instant, how: CacheStatus) -> String {
         let age = self.age(now).as_secs();
         let fresh = if self.is_http { self.lifetime.fresh.as_secs() } else { 0 };
         let mut text = String::with_capacity(64);
@@ -386,9 +434,12 @@ impl Stored {
         };
         // Writing to a string cannot fail. A lifetime fits an i64: it has at most 2³¹ seconds.
         let _ = write!(text, "flashweir; {said}; ttl={}{detail}", fresh as i64 - age as i64);
-        HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("flashweir"))
+        text
     }
 }
+
+/// What stands for a `Cache-Status` that is no field value.
+const UNSAID: HeaderValue = HeaderValue::from_static("flashweir");
 
 fn put_range(fields: &mut HeaderMap, range: &str, length: usize) {
     // Numbers and ASCII words.

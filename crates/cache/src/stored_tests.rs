@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gauge::Gauge;
+use http::header::{IF_NONE_MATCH, RANGE};
 use std::sync::Arc;
 
 const KEY: Key<'static> = Key { is_https: false, host: b"shop.example", target: b"/page" };
@@ -103,6 +104,32 @@ fn an_answer_has_its_age_its_date_and_how_it_came() {
     assert_eq!((field(&answer, "server-timing"), field(&answer, "x-a")), ("(absent)", "b"));
     let head = stored.answer(Instant::from_secs(110), true, &HeaderMap::new(), CacheStatus::Hit);
     assert_eq!((field(&head, "content-length"), head.body().len()), ("10", 0));
+}
+
+#[test]
+fn the_whole_says_the_same_as_lines() {
+    let fields = [("age", "3"), ("x-a", "b"), ("x-a", "c"), ("etag", "\"1\"")];
+    let stored = stored(200, &fields, LIFETIME, true);
+    let now = Instant::from_secs(110);
+    for is_head in [false, true] {
+        let answer = stored.answer(now, is_head, &HeaderMap::new(), CacheStatus::Hit);
+        let whole = stored.whole(now, is_head, &HeaderMap::new(), CacheStatus::Hit).expect("the whole");
+        let mut lines = String::from_utf8(whole.lines.to_vec()).expect("text");
+        lines += &format!("content-length: {}\r\nage: {}\r\n", whole.length, whole.age_s);
+        lines += &format!("cache-status: {}\r\n", whole.cache_status);
+        let mut lines: Vec<&str> = lines.lines().collect();
+        let text = |value: &HeaderValue| value.to_str().expect("text").to_owned();
+        let expected = answer.headers().iter().map(|(name, value)| format!("{name}: {}", text(value)));
+        let mut expected: Vec<String> = expected.collect();
+        lines.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(lines, expected);
+        assert_eq!(whole.body, *answer.body());
+    }
+    let asks = |name, value| HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
+    for request in [asks(IF_NONE_MATCH, "\"1\""), asks(RANGE, "bytes=0-1")] {
+        assert!(stored.whole(now, false, &request, CacheStatus::Hit).is_none());
+    }
 }
 
 /// RFC 9211 §2: `hit` and `fwd` exclude each other, and what is said of a request that went forward is said

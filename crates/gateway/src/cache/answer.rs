@@ -9,13 +9,14 @@ use crate::current::CurrentConfig;
 use crate::pipeline::CopyPermit;
 use crate::responses::Responses;
 use bytes::Bytes;
-use flashweir_cache::{CacheStatus, Stored};
+use flashweir_cache::{CACHE_STATUS, CacheStatus, Stored, WholeAnswer};
 use flashweir_core::Instant;
-use flashweir_http::head::Answer;
+use flashweir_http::head::{Answer, AnswerHead, OwnHead};
 use flashweir_http::serve::StreamCut;
 use flashweir_http1::head::FieldsView;
+use flashweir_http1::write::Decimal;
 use flashweir_telemetry::StatusClass;
-use http::Response;
+use http::header::AGE;
 use std::rc::Rc;
 
 /// Properties of the request that an answer depends on.
@@ -27,6 +28,8 @@ pub(crate) struct Asker<'a> {
     /// The request's fields.
     pub(crate) fields: FieldsView<'a>,
     pub(crate) is_head: bool,
+    /// Its answer is written as lines: it came in HTTP/1.1.
+    pub(crate) takes_lines: bool,
     pub(crate) host_key: u64,
     /// Time at which the request was received.
     pub(crate) received: Instant,
@@ -43,29 +46,45 @@ impl Asker<'_> {
         how: CacheStatus,
         permit: Option<CopyPermit>,
     ) -> Answer<Body> {
-        let response = stored.answer(self.responses.now(), self.is_head, self.fields, how);
+        let now = self.responses.now();
+        let whole = match self.takes_lines {
+            true => stored.whole(now, self.is_head, self.fields, how),
+            false => None,
+        };
+        let answer = match whole {
+            Some(whole) => of_lines(whole),
+            None => stored.answer(now, self.is_head, self.fields, how).into(),
+        };
         self.responses.metrics.cache.answers.increment(counted_as(how));
         if permit.is_some() {
             // The others are seen by the detector.
             self.cache.count_answer(self.host_key);
         }
-        self.whole(response, permit)
+        self.whole(answer, permit)
     }
 
     /// A response that is in memory.
-    pub(crate) fn whole(self, response: Response<Bytes>, permit: Option<CopyPermit>) -> Answer<Body> {
+    pub(crate) fn whole(self, answer: impl Into<Answer<Bytes>>, permit: Option<CopyPermit>) -> Answer<Body> {
+        let Answer { head, body } = answer.into();
         let responses = &self.responses.metrics.responses;
         let took = self.responses.now().saturating_since(self.received);
         responses.first_byte.record(took);
         responses.duration.record(took);
-        responses.by_class.increment(StatusClass::of(response.status().as_u16()));
-        let (head, body) = response.into_parts();
+        responses.by_class.increment(StatusClass::of(head.status().as_u16()));
         let reader = Reader {
             responses: self.responses,
             wire: &self.client.wire,
             stream: self.stream,
             stall_timeout: self.current.live.config.bounds.write_stall_timeout,
         };
-        Answer { head: head.into(), body: Body::Copy { body: CopyBody::new(body, permit, reader) } }
+        Answer { head, body: Body::Copy { body: CopyBody::new(body, permit, reader) } }
     }
+}
+
+fn of_lines(whole: WholeAnswer<'_>) -> Answer<Bytes> {
+    let WholeAnswer { length, lines, age_s, cache_status, body } = whole;
+    let mut head = OwnHead::copied(length, lines);
+    head.put(&AGE, &[Decimal::new(age_s).as_str()]);
+    head.put(&CACHE_STATUS, &[&cache_status]);
+    Answer { head: AnswerHead::Own(head), body }
 }

@@ -127,6 +127,7 @@ impl Traveller<'_> {
             client: self.client,
             fields: self.head.fields(),
             is_head: *self.method == Method::HEAD,
+            takes_lines: self.version < Version::HTTP_2,
             host_key: self.classified.host_key,
             received: self.received,
             stream: self.stream.take(),

@@ -12,6 +12,7 @@ pub struct OwnHead {
     /// Whole field lines with their ends.
     lines: Vec<u8>,
     is_last: bool,
+    has_date: bool,
 }
 
 /// Room for the lines of a usual answer.
@@ -21,7 +22,16 @@ impl OwnHead {
     /// A head with a body of `length` bytes; an answer to HEAD has the length of GET's.
     #[must_use]
     pub fn new(status: StatusCode, length: u64) -> Self {
-        Self { status, length, lines: Vec::with_capacity(LINES_BYTES), is_last: false }
+        Self { status, length, lines: Vec::with_capacity(LINES_BYTES), is_last: false, has_date: false }
+    }
+
+    /// A head of status 200 that begins with these whole field lines, `Date` among them.
+    #[must_use]
+    pub fn copied(length: u64, lines: &[u8]) -> Self {
+        debug_assert!(lines.is_empty() || lines.ends_with(b"\r\n"), "whole lines");
+        let mut copy = Vec::with_capacity(lines.len() + LINES_BYTES / 2);
+        copy.extend_from_slice(lines);
+        Self { status: StatusCode::OK, length, lines: copy, is_last: false, has_date: true }
     }
 
     /// The HTTP/1.1 connection ends after the response.
@@ -56,6 +66,11 @@ impl OwnHead {
 
     pub(crate) fn lines(&self) -> &[u8] {
         &self.lines
+    }
+
+    /// `Date` is among the lines.
+    pub(crate) fn has_date(&self) -> bool {
+        self.has_date
     }
 
     pub(crate) fn is_last(&self) -> bool {

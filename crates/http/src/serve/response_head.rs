@@ -45,7 +45,9 @@ pub(super) fn write(head: &mut AnswerHead, start: &ResponseStart, out: &mut Vec<
             let reason = head.status().canonical_reason().unwrap_or_default();
             write_status(head.status(), reason.as_bytes(), out);
             out.extend_from_slice(head.lines());
-            write_field(out, b"date", date::now().as_bytes());
+            if !head.has_date() {
+                write_field(out, b"date", date::now().as_bytes());
+            }
             write_end(start, out);
         }
         AnswerHead::Parts(parts) => {
