@@ -46,12 +46,13 @@ pub(crate) async fn serve(
     match &current.live.tls {
         None => speak(&worker, &client, io, None).await,
         Some(tls) => {
-            let handshake =
-                tokio::time::timeout(current.live.config.bounds.tls_handshake_timeout, tls.accept(io));
+            let within = current.live.config.bounds.tls_handshake_timeout;
+            // Boxed, here and below, or a connection in the clear would carry the room for TLS.
+            let handshake = Box::pin(tokio::time::timeout(within, tls.accept(io)));
             let failure = match handshake.await {
                 Ok(Ok((stream, protocol, fingerprint))) => {
                     client.tls_fingerprint.set(Some(fingerprint));
-                    speak(&worker, &client, stream, Some(protocol)).await;
+                    Box::pin(speak(&worker, &client, stream, Some(protocol))).await;
                     None
                 }
                 Ok(Err(_)) => Some(ConnectionFailure::Tls),

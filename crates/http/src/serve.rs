@@ -178,8 +178,10 @@ impl Server {
             }
             Ok(Protocol::Http2) => {
                 let ping_after = self.settings.http2_ping_after;
-                let mut http2 = Http2::new(&self.http2, ping_after, io, service, connection.clone());
-                self.drive(&mut http2, &connection, drain).await
+                // Boxed, or each connection would carry the room for HTTP/2.
+                let http2 = Http2::new(&self.http2, ping_after, io, service, connection.clone());
+                let mut http2 = Box::new(http2);
+                self.drive(&mut *http2, &connection, drain).await
             }
             Err(end) => {
                 if matches!(end, ConnectionEnd::HeadTimeout) {
