@@ -1,10 +1,10 @@
 //! The seam between deciding slowly and acting fast, and the one rule about limits that do not bind.
 //!
-//! A [`Planner`] sees aggregated samples and makes an immutable plan. [`PlannerDriver`] is the only caller of
-//! [`Planner::plan`]: it adds up what became of the requests of the last second ([`Flow`]), asks the planner how much of its
-//! limit was in use, and hands over the [`Binding`]. So "a limit that does not bind freezes" is written once,
-//! in [`Binding::is_frozen`]. The gateway, the router, the simulator and a replay all drive planners through
-//! it.
+//! A [`Planner`] sees aggregated samples and makes an immutable plan. [`PlannerDriver`] is the only caller
+//! of [`Planner::plan`]: it adds up what became of the requests of the last second ([`Flow`]), asks the
+//! planner how much of its limit was in use, and hands over the [`Binding`]. So "a limit that does not bind
+//! freezes" is written once, in [`Binding::is_frozen`]. The gateway, the router, the simulator and a replay
+//! all drive planners through it.
 
 use alloc::collections::VecDeque;
 use flashweir_core::{Duration, Instant};
@@ -217,7 +217,8 @@ mod tests {
         }
     }
 
-    /// Goal: the binding covers the last second and nothing before. Method: one sample every 100 ms, then none.
+    /// Goal: the binding covers the last second and nothing before. Method: one sample every 100 ms, then
+    /// none.
     #[test]
     fn the_binding_is_that_of_the_last_second() {
         let mut driver = PlannerDriver::new(Echo(Instant::ZERO), Instant::ZERO);

@@ -5,9 +5,10 @@
 //! about 1200 of them, so their share looks three times as large. Here the window follows the count, and what
 //! slides out of it is one part at a time.
 //!
-//! Cost: an update is [`MinSketch::insert`], twice for a flow that the part has not seen; the first estimate of a part merges the parts
-//! (about 20 µs), the others read what they made (2 µs), or nothing where no flow is new. Memory: [`PARTS`] + 1 sketches, 108 KB.
-//! A clock that steps back counts as no time passed; a jump beyond the window empties it.
+//! Cost: an update is [`MinSketch::insert`], twice for a flow that the part has not seen; the first
+//! estimate of a part merges the parts (about 20 µs), the others read what they made (2 µs), or nothing
+//! where no flow is new. Memory: [`PARTS`] + 1 sketches, 108 KB. A clock that steps back counts as no time
+//! passed; a jump beyond the window empties it.
 
 use crate::min_sketch::{KEPT, MinSketch};
 use flashweir_core::{Duration, Instant};

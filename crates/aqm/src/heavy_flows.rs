@@ -11,10 +11,10 @@
 //! traffic. Counts decay by a factor each period (halving is one such factor), so that flows that ended make
 //! room.
 //!
-//! Cost: a scan of eight keys (about 20 ns) for each packet, a pass over the table (about 3 ns an entry) for each period. Memory: 240 B
-//! for eight entries. Failure modes: nine flows that each have over an eighth of a set's bytes do not exist;
-//! a set full of equally heavy flows loses the lightest, whose count starts again. Keys that collide on
-//! purpose need the hash's key.
+//! Cost: a scan of eight keys (about 20 ns) for each packet, a pass over the table (about 3 ns an entry)
+//! for each period. Memory: 240 B for eight entries. Failure modes: nine flows that each have over an
+//! eighth of a set's bytes do not exist; a set full of equally heavy flows loses the lightest, whose count
+//! starts again. Keys that collide on purpose need the hash's key.
 
 use alloc::boxed::Box;
 use flashweir_core::limits;

@@ -16,8 +16,9 @@
 //! = m, so n = D, the exact number of distinct hashes. Once all are full the relative standard error is
 //! 1/√(m·k − 2) = 1.80 %.
 //!
-//! Cost: an update is one comparison for most packets, at most three moves (2 to 9 ns); an estimate reads 1024 buckets (about 2 µs). No
-//! allocation after [`MinSketch::new`]. Failure modes: hashes that are not uniform; see [`crate::flow_key`].
+//! Cost: an update is one comparison for most packets, at most three moves (2 to 9 ns); an estimate reads
+//! 1024 buckets (about 2 µs). No allocation after [`MinSketch::new`]. Failure modes: hashes that are not
+//! uniform; see [`crate::flow_key`].
 
 use alloc::boxed::Box;
 use alloc::vec;

@@ -13,7 +13,8 @@
 //! needs as long to fall as the flood lasted; ours stops at a probability of 0.99
 //! ([`Rem::is_price_bounded`]).
 //!
-//! Cost: an addition for each packet, a power for each period. Recovery: the price of an idle link decays to zero.
+//! Cost: an addition for each packet, a power for each period. Recovery: the price of an idle link decays
+//! to zero.
 
 use crate::SettingError;
 use flashweir_core::{Duration, Instant, Rng};

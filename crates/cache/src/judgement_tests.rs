@@ -274,7 +274,8 @@ fn conflicting_dates_are_doubt() {
 }
 
 proptest! {
-    /// Goal: with any other fields of a response, `private`, `no-store` and a cookie keep it for its own client.
+    /// Goal: with any other fields of a response, `private`, `no-store` and a cookie keep it for its own
+    /// client.
     #[test]
     fn no_company_makes_a_private_response_public(
         before in "(public|s-maxage=9|max-age=9|immutable|x=\"a,b\"|, )?",

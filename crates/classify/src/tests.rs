@@ -313,8 +313,8 @@ proptest::proptest! {
     }
 }
 
-/// Goal: no client can put URLs of its choice into the class of another. Method: URLs that fall into one class under the key that
-/// every gateway once had, and what becomes of them under another key.
+/// Goal: no client can put URLs of its choice into the class of another. Method: URLs that fall into one
+/// class under the key that every gateway once had, and what becomes of them under another key.
 #[test]
 fn urls_chosen_to_collide_do_not_without_the_key() {
     const CHOSEN: usize = 64;

@@ -75,9 +75,9 @@ impl ServiceTime {
 mod tests {
     use super::*;
 
-    /// Goal: an order in a crowd rests on what was measured in it, not on the calm before. It failed when estimates in calm counted for
-    /// each request: a crowd of four times the capacity then got its servers one after the other, for half a
-    /// minute.
+    /// Goal: an order in a crowd rests on what was measured in it, not on the calm before. It failed when
+    /// estimates in calm counted for each request: a crowd of four times the capacity then got its servers
+    /// one after the other, for half a minute.
     #[test]
     fn what_is_measured_in_a_crowd_outweighs_what_was_estimated_before() {
         let mut times = ServiceTimes::default();

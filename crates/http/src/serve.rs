@@ -130,9 +130,10 @@ impl Server {
     /// Serves one connection to its end; must run inside a `LocalSet` or a `LocalRuntime`.
     ///
     /// `protocol` is what ALPN chose, `None` to find out from the first bytes. `service` is called for each
-    /// request, an [`IncomingRequest`] or an `http::Request`, with the connection it came on; an error from it closes the connection without an answer. A
-    /// body's `100 Continue` is sent when the service polls it before any of it is there. When `drain`
-    /// resolves, no further request is taken and the connection ends once those in flight are done.
+    /// request, an [`IncomingRequest`] or an `http::Request`, with the connection it came on; an error from
+    /// it closes the connection without an answer. A body's `100 Continue` is sent when the service polls
+    /// it before any of it is there. When `drain` resolves, no further request is taken and the connection
+    /// ends once those in flight are done.
     ///
     /// Dropping the future cuts the connection.
     pub async fn serve<Io, S, R, F, A, B, E>(

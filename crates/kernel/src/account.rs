@@ -145,7 +145,8 @@ mod tests {
         assert_eq!(field::<u32>("map_id:\t12\n", "map"), None);
     }
 
-    /// Goal: the kernel's account reaches us. Method: this process holds an observer and runs its program often.
+    /// Goal: the kernel's account reaches us. Method: this process holds an observer and runs its program
+    /// often.
     #[test]
     fn a_process_is_told_what_it_holds() {
         const RUNS: u32 = 20_000;

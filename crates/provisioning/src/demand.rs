@@ -244,8 +244,8 @@ mod tests {
         assert_eq!(demand.rate_rps(Instant::ZERO, Duration::MAX, Duration::ZERO), 0.0);
     }
 
-    /// Goal: a variation is never negative, also where a sample's sums belong to no set of times. Method: two times with a sum
-    /// of one second, whose squares are given as zero.
+    /// Goal: a variation is never negative, also where a sample's sums belong to no set of times. Method:
+    /// two times with a sum of one second, whose squares are given as zero.
     #[test]
     fn a_variation_is_never_negative() {
         let mut demand = Demand::new(1);

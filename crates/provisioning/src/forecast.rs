@@ -153,8 +153,8 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    /// Goal: the shape of earlier days, at today's level. Method: days on which demand doubles from 8 to 9, one on which it does not,
-    /// and a day of which nothing is known.
+    /// Goal: the shape of earlier days, at today's level. Method: days on which demand doubles from 8 to 9,
+    /// one on which it does not, and a day of which nothing is known.
     #[test]
     fn growth_is_that_of_most_earlier_days() {
         let mut history = SeasonalHistory::new(24 * HOUR);

@@ -225,8 +225,8 @@ mod tests {
         servers_needed(WaitModel::Kingman, poisson(rate_rps), service, target_s, Dispatch::Random, 20_000)
     }
 
-    /// Goal: the published capacity and the number of servers have the known values. Method: a table computed beforehand in
-    /// another language, for 15.5 ms, a target of 1 s and a random split.
+    /// Goal: the published capacity and the number of servers have the known values. Method: a table
+    /// computed beforehand in another language, for 15.5 ms, a target of 1 s and a random split.
     #[test]
     fn the_inversion_has_the_known_values() {
         let rates = [100.0, 400.0, 1_600.0, 10_000.0];
@@ -245,7 +245,8 @@ mod tests {
         assert_eq!(published_capacity_rps(EXPONENTIAL, 1.0, 0.0155), 0.0);
     }
 
-    /// Goal: a target for which the published bound has no number of servers is found, and the repair has one.
+    /// Goal: a target for which the published bound has no number of servers is found, and the repair has
+    /// one.
     #[test]
     fn a_tight_target_has_no_published_answer_and_a_repaired_one() {
         assert_eq!(kingman(400.0, EXPONENTIAL, 0.05), None);

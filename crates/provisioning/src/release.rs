@@ -47,7 +47,8 @@ impl Release {
 mod tests {
     use super::*;
 
-    /// Goal: the most of the window, and never less where memory is short. Method: against all that was ever needed.
+    /// Goal: the most of the window, and never less where memory is short. Method: against all that was
+    /// ever needed.
     #[test]
     fn the_most_of_the_window_is_kept() {
         let mut rng = flashweir_core::Rng::new(3);

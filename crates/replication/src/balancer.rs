@@ -113,8 +113,8 @@ mod tests {
         assert!(spread <= 6, "{in_flight:?}");
     }
 
-    /// Goal: where nothing is in flight, requests are spread by shares. Method: 10,000 choices at intervals of 10 ms among two and four
-    /// servers.
+    /// Goal: where nothing is in flight, requests are spread by shares. Method: 10,000 choices at intervals
+    /// of 10 ms among two and four servers.
     #[test]
     fn an_idle_service_is_balanced_by_shares() {
         for servers in [2u16, 4] {
@@ -136,7 +136,8 @@ mod tests {
         }
     }
 
-    /// Goal: a server that hangs holds few requests. Method: requests that end after ten further ones, but for those at server 0.
+    /// Goal: a server that hangs holds few requests. Method: requests that end after ten further ones, but
+    /// for those at server 0.
     #[test]
     fn a_server_that_hangs_gets_as_many_as_the_others_have_in_flight() {
         let (mut balancer, mut rng) = (Balancer::new(4), Rng::new(7));

@@ -15,7 +15,8 @@ const EARLY_GAP: Duration = Duration::from_secs(1);
 /// §4.2.4: 8 s, §4.3: 9 s). With an early report the server's own load of the last second says so: it reports
 /// when that crosses a watermark, by the hysteresis of [`Overload`].
 ///
-/// Cost: `arrive` is a counter and two comparisons. Cold start: the caller says when the first report is due, so that servers do not all report at once.
+/// Cost: `arrive` is a counter and two comparisons. Cold start: the caller says when the first report is
+/// due, so that servers do not all report at once.
 #[derive(Clone, Debug)]
 pub struct ReportSchedule {
     interval: Duration,

@@ -217,7 +217,8 @@ mod tests {
         assert_eq!(plan.limit_rps(), None, "a cluster without servers is not full, it is gone");
     }
 
-    /// Goal: published rules reach the workers: an overloaded server asks for copies with its report, and the weights are those of that report.
+    /// Goal: published rules reach the workers: an overloaded server asks for copies with its report, and
+    /// the weights are those of that report.
     #[test]
     fn published_rules_place_by_reports_and_route_by_their_weights() {
         let acdn = Policy::Acdn { memory: 0.0 };

@@ -237,8 +237,8 @@ fn what_does_not_fit_the_queue_is_lost_counted_and_named() {
     assert_eq!((error, replayed.summary().lost), (None, lost));
 }
 
-/// Goal: a planner that decides otherwise by one bit is found, with its fields. Method: the recording says of a planner that it
-/// was made with a margin that is a hair wider.
+/// Goal: a planner that decides otherwise by one bit is found, with its fields. Method: the recording says
+/// of a planner that it was made with a margin that is a hair wider.
 #[test]
 fn a_plan_that_differs_is_shown_field_by_field() {
     let (_directory, segments) = recorded(RECORDING_SEGMENT_BYTES);

@@ -87,8 +87,8 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
 
-    /// Goal: no stranger gets the port, and its server does. Method: strangers that ask for any port, one that asks for this
-    /// port and shares none, then two servers one after the other.
+    /// Goal: no stranger gets the port, and its server does. Method: strangers that ask for any port, one
+    /// that asks for this port and shares none, then two servers one after the other.
     #[test]
     fn a_reserved_address_is_free_for_its_server_alone() {
         let address = reserve_address().expect("a port");

@@ -6,8 +6,8 @@
 //! vote, by weight). So an entry's count never exceeds what its claimant cost: no client is found heavy for
 //! what others did, and light ones, however many, need no room.
 //!
-//! Cost: one cache line a request; a pass over the sets in use a period, of at most `FAIRNESS_CLAIMS` entries. Keys that collide on purpose
-//! need the hash's key.
+//! Cost: one cache line a request; a pass over the sets in use a period, of at most `FAIRNESS_CLAIMS`
+//! entries. Keys that collide on purpose need the hash's key.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -193,8 +193,8 @@ mod tests {
         claims.used().find(|claim| claim.value == value).map_or(0, |claim| claim.cost_us)
     }
 
-    /// Goal: no claimant is charged with more than it cost, and a heavy one with nearly all. Method: 20 heavy ones among 100,000 light
-    /// ones.
+    /// Goal: no claimant is charged with more than it cost, and a heavy one with nearly all. Method: 20
+    /// heavy ones among 100,000 light ones.
     #[test]
     fn counts_never_exceed_what_a_claimant_cost_and_heavy_ones_keep_theirs() {
         let mut claims = Claims::new();

@@ -24,8 +24,9 @@
 //! refusal.
 //!
 //! **Cost**: one cache line for a person, one for each sign of another client; a pass over the entries in
-//! use each period; nothing but evidence while the service is not short (`cargo bench -p flashweir-admission --bench
-//! fairness`). **Memory**: 250 KB for a service and worker that was ever short, 512 KB of evidence for all.
+//! use each period; nothing but evidence while the service is not short (`cargo bench -p
+//! flashweir-admission --bench fairness`). **Memory**: 250 KB for a service and worker that was ever short,
+//! 512 KB of evidence for all.
 //!
 //! **Failure modes**: newcomers share with all who look like them until they have evidence; a site whose
 //! pages have no assets gives none, and there only addresses and networks are judged. Each worker judges what

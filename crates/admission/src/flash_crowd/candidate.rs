@@ -31,7 +31,8 @@
 //!   rules beside live repaired rules and a sentry sees delivery times, where in force it would judge whole responses.
 //! * A refused client comes back later. The retries are those that the live policy causes.
 //!
-//! Cost: as the live gate's, twice; no allocation after construction but for plans and drains. Memory: that of a second gate.
+//! Cost: as the live gate's, twice; no allocation after construction but for plans and drains. Memory: that
+//! of a second gate.
 
 use super::{CeilingPriority, FlashCrowdGate, Plan, Response, Sample};
 use crate::Flow;

@@ -1,8 +1,8 @@
 //! The planner of one service: measurement, detector, ceiling, hot-spots and shares, tick by tick.
 //!
-//! Cost: observing is O(cells of the sample), a plan O(n log n) in the cells of the last interval, for any number of
-//! responses; 131,072 cells are kept at most (32 bytes each). Calling [`plan`](Planner::plan) early returns
-//! the previous plan.
+//! Cost: observing is O(cells of the sample), a plan O(n log n) in the cells of the last interval, for any
+//! number of responses; 131,072 cells are kept at most (32 bytes each). Calling [`plan`](Planner::plan)
+//! early returns the previous plan.
 
 use super::detector::{Detector, Judgement};
 use super::hot_spot::HotSpots;

@@ -212,9 +212,9 @@ mod tests {
         }
     }
 
-    /// Goal: a window of small responses only is no collapse of the transfer rate. Method: every second window has a rate of
-    /// a megabyte a second, the others only the score of 1; demand swings by more than the margin. (One
-    /// average of both took the score for a rate a million times too low, and alarmed.)
+    /// Goal: a window of small responses only is no collapse of the transfer rate. Method: every second
+    /// window has a rate of a megabyte a second, the others only the score of 1; demand swings by more than
+    /// the margin. (One average of both took the score for a rate a million times too low, and alarmed.)
     #[test]
     fn a_window_without_rates_is_not_judged_by_the_average_of_rates() {
         for form in [Form::Paper, Form::Code] {
@@ -228,7 +228,8 @@ mod tests {
         }
     }
 
-    /// Goal: the signal that raised an alarm ends it. Method: an alarm by scores; then rates are measured for the first time.
+    /// Goal: the signal that raised an alarm ends it. Method: an alarm by scores; then rates are measured
+    /// for the first time.
     #[test]
     fn an_alarm_ends_by_the_signal_that_raised_it() {
         let mut published = Published::new(Form::Paper, 0.10, &Baseline::default());

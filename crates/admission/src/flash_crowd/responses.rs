@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(rates[0].count, Counted { before: 1, since: 0 });
     }
 
-    /// Goal: however many and varied, no response is lost and the cells stay within their bound. Method: more classes and
-    /// latencies than there are cells.
+    /// Goal: however many and varied, no response is lost and the cells stay within their bound. Method:
+    /// more classes and latencies than there are cells.
     #[test]
     fn responses_beyond_the_cells_are_counted_without_their_class() {
         let (mut responses, mut rng) = (Responses::new(), Rng::new(1));

@@ -328,7 +328,8 @@ mod tests {
         assert_eq!(target.arrive(Instant::ZERO, 9, 9), Decision::Send(9));
     }
 
-    /// Goal: what has begun goes on, at the expense of what has not. Method: of 10 a second, each request that goes has two more calls.
+    /// Goal: what has begun goes on, at the expense of what has not. Method: of 10 a second, each request
+    /// that goes has two more calls.
     #[test]
     fn continued_requests_go_and_new_ones_pay_for_them() {
         let mut target = target(30.0, 0);

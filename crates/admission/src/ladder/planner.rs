@@ -296,8 +296,8 @@ mod tests {
         }
     }
 
-    /// Goal: the level settles at the reference though the sentry's estimate is a tenth too high, and an error of the counted
-    /// completions moves it by that part of the settling time.
+    /// Goal: the level settles at the reference though the sentry's estimate is a tenth too high, and an
+    /// error of the counted completions moves it by that part of the settling time.
     #[test]
     fn the_level_settles_near_the_reference() {
         for (error, expected_us) in [(1.0, REFERENCE_US), (1.05, 227_000.0), (0.95, 107_000.0)] {
@@ -315,7 +315,8 @@ mod tests {
         assert!(run[200..].iter().all(|&(rate, _)| (rate.unwrap() - 60.0).abs() < 2.0), "{:?}", run[299]);
     }
 
-    /// Goal: without overload nothing is asked, and after one the limit ends within three seconds. Method: 20 s of overload.
+    /// Goal: without overload nothing is asked, and after one the limit ends within three seconds. Method:
+    /// 20 s of overload.
     #[test]
     fn a_limit_ends_when_it_is_not_used() {
         let run = loop_of(|tick| if tick < 200 { 225.0 } else { 80.0 }, 0.0, 1.0);
@@ -325,8 +326,9 @@ mod tests {
         assert!(loop_of(|_| 90.0, 0.0, 1.0).iter().all(|(rate, _)| rate.is_none()));
     }
 
-    /// Goal: an overload is asked about though the sentry takes the origin for three times what it is. Method: 40 requests wait
-    /// before an origin of 100 a second; by the estimate that is 0.13 s of work, below the onset.
+    /// Goal: an overload is asked about though the sentry takes the origin for three times what it is.
+    /// Method: 40 requests wait before an origin of 100 a second; by the estimate that is 0.13 s of work,
+    /// below the onset.
     #[test]
     fn an_estimate_that_is_far_too_high_is_mended_while_the_origin_is_short() {
         let asks = |is_short| {
@@ -340,8 +342,8 @@ mod tests {
         assert_eq!((asks(false), asks(true)), (Some(false), Some(true)));
     }
 
-    /// Goal: while the sentry refuses, senders are asked for less, however few it lets wait. Method: 5 requests before an origin of 100
-    /// a second, far below the onset.
+    /// Goal: while the sentry refuses, senders are asked for less, however few it lets wait. Method: 5
+    /// requests before an origin of 100 a second, far below the onset.
     #[test]
     fn a_sentry_that_refuses_is_reason_enough() {
         let asks = |is_refusing| {
@@ -368,9 +370,9 @@ mod tests {
         let asks: Vec<_> = (1..=22).map(&mut asks).collect();
         assert_eq!((asks[0], asks[21]), (None, Some((0, Rate::from_per_second(1.0)))));
     }
-    /// Goal: an origin of which nothing is known is asked about before the sentry refuses, once requests wait for longer than they may, and
-    /// not before. Method: 100 completions a second; from the second second on 225 arrive, and none is
-    /// refused.
+    /// Goal: an origin of which nothing is known is asked about before the sentry refuses, once requests
+    /// wait for longer than they may, and not before. Method: 100 completions a second; from the second
+    /// second on 225 arrive, and none is refused.
     #[test]
     fn a_backlog_that_grows_is_asked_about_before_anything_is_refused() {
         let mut planner = LadderPlanner::new();

@@ -86,8 +86,8 @@ mod tests {
         assert_eq!(reason(stages.check_ladder(0, true)), Some(Reason::SenderShare));
     }
 
-    /// Goal: over ten seconds the upstream gets the rate, however many requests are only checked. Method: 400 a second of which each
-    /// is checked twice, as one that waits is.
+    /// Goal: over ten seconds the upstream gets the rate, however many requests are only checked. Method:
+    /// 400 a second of which each is checked twice, as one that waits is.
     #[test]
     fn a_check_takes_nothing_and_a_commit_takes_the_token() {
         let mut stages = BetweenNodes::new();

@@ -282,8 +282,9 @@ mod tests {
         assert_eq!(over(&mut shares, 76_000), [false; 5], "not short for a minute");
     }
 
-    /// Goal: sixteen clients that ask equally often, each at random, are hardly ever over their share, however few requests that is.
-    /// Method: 14 requests of 160 ms a second for ten minutes; each is asked about before it is counted.
+    /// Goal: sixteen clients that ask equally often, each at random, are hardly ever over their share,
+    /// however few requests that is. Method: 14 requests of 160 ms a second for ten minutes; each is asked
+    /// about before it is counted.
     #[test]
     fn equal_clients_are_not_over_their_share_by_chance() {
         let mut shares = Shares::new();

@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(settled(&waits), (LoadCause::SlowBackend, Some(StageName::Sentry)));
     }
 
-    /// Goal: a crowd of which a crawler is most is called so, and the word does not come and go. Method: nine of ten requests
-    /// refused are of clients over a fair share, then about half of them, then none.
+    /// Goal: a crowd of which a crawler is most is called so, and the word does not come and go. Method:
+    /// nine of ten requests refused are of clients over a fair share, then about half of them, then none.
     #[test]
     fn demand_that_is_up_by_clients_over_a_fair_share_is_abusive() {
         let seen = |over_share: u64, news: Cause| {

@@ -23,8 +23,8 @@
 //! Times are corrected to the candidate's number in flight: an origin with n in flight takes n over its knee
 //! times as long as alone, so where the live policy has fewer there, the candidate's requests take longer.
 //!
-//! Cost: a decision of the gate and an entry in a table, O(log n) for each end; no allocation but what the tables grow
-//! by, bounded by [`CANDIDATE_REQUESTS`].
+//! Cost: a decision of the gate and an entry in a table, O(log n) for each end; no allocation but what the
+//! tables grow by, bounded by [`CANDIDATE_REQUESTS`].
 
 use super::common::Common;
 use super::gate::{Arrived, Released, SentryGate};

@@ -179,9 +179,9 @@ mod tests {
         assert_eq!(alone_us[9], 0);
     }
 
-    /// Goal: costs are relative to other requests of the same time, not to how long requests took before. Method: a crawler that asks for
-    /// another page each time, and times that grow from 10 ms to 1 s within 100 requests, twenty times, each
-    /// time ending at once.
+    /// Goal: costs are relative to other requests of the same time, not to how long requests took before.
+    /// Method: a crawler that asks for another page each time, and times that grow from 10 ms to 1 s within
+    /// 100 requests, twenty times, each time ending at once.
     #[test]
     fn costs_stay_while_times_rise_and_fall() {
         let mut pace = Pace::new();

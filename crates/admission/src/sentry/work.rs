@@ -97,8 +97,8 @@ mod tests {
     use alloc::vec;
     use flashweir_core::Instant;
 
-    /// Goal: the first dear pages are found as dear as they are. Method: cheap requests of 10 ms whose times are uneven, and beside each
-    /// dear one of 400 ms a single cheap one that happened to be quick.
+    /// Goal: the first dear pages are found as dear as they are. Method: cheap requests of 10 ms whose
+    /// times are uneven, and beside each dear one of 400 ms a single cheap one that happened to be quick.
     #[test]
     fn a_dear_page_beside_one_quick_request_is_as_dear_as_it_is() {
         let mut meter = WorkMeter::new();

@@ -1,6 +1,6 @@
-//! Goal: a ceiling that does not bind, because another stage refuses what it would let in, is left where it is; and what
-//! never reached the service is not taken for admitted. Method: a crowd that slows the service raises the
-//! ceiling; then the other stage takes over and responses are fine again.
+//! Goal: a ceiling that does not bind, because another stage refuses what it would let in, is left where it
+//! is; and what never reached the service is not taken for admitted. Method: a crowd that slows the service
+//! raises the ceiling; then the other stage takes over and responses are fine again.
 
 use crate::common::drained_responses;
 
@@ -119,8 +119,9 @@ fn a_ceiling_that_does_not_bind_stays_where_it_is_while_another_stage_refuses() 
     assert!(after_rps > 1.05 * settled_rps, "{after_rps} after {settled_rps}");
 }
 
-/// Goal: what a later stage refuses has taken no token, and its client is recognised when it comes again. Method: a ceiling
-/// with a burst of ten and next to no rate; connections to the upstreams for no request, then for all.
+/// Goal: what a later stage refuses has taken no token, and its client is recognised when it comes again.
+/// Method: a ceiling with a burst of ten and next to no rate; connections to the upstreams for no request,
+/// then for all.
 #[test]
 fn a_request_that_a_later_stage_refuses_takes_no_token() {
     let mut pipeline = Pipeline::<()>::new(0, &SharedByWorkers::default());
@@ -163,8 +164,8 @@ fn a_request_that_a_later_stage_refuses_takes_no_token() {
     assert_eq!((sample.flow, sample.unique_offered), (flow, 50), "one client came 26 times");
 }
 
-/// Goal: a target that a ladder has moved is no worse quality to the other stages. Method: a ladder of one and two seconds,
-/// before and after the step.
+/// Goal: a target that a ladder has moved is no worse quality to the other stages. Method: a ladder of one
+/// and two seconds, before and after the step.
 #[test]
 fn a_planned_slower_target_stretches_what_responses_may_take() {
     let step = |below_rps, seconds| LadderStep { below_rps, target: Duration::from_secs(seconds) };

@@ -1,6 +1,7 @@
-//! Goal: a crowd that comes for downloads, each of which takes long over a client's own connection, is no queue on the service's link. Method:
-//! pages that are delivered at once and downloads of ten seconds each, of which ten times as many are asked
-//! for all at once; far fewer come out than are handed over, and no client waits for another.
+//! Goal: a crowd that comes for downloads, each of which takes long over a client's own connection, is no
+//! queue on the service's link. Method: pages that are delivered at once and downloads of ten seconds each,
+//! of which ten times as many are asked for all at once; far fewer come out than are handed over, and no
+//! client waits for another.
 
 use crate::common::drained_responses;
 

@@ -1,6 +1,7 @@
-//! Goal: an alarm about a link comes before most of the crowd's answers stand on it; after it nearly nothing is let in for as long as they do,
-//! and what was carried before the crowd right after. Method: a link of 20 answers a second, in the order in
-//! which they were let in, to people who wait for them; of 15 a second it becomes 150.
+//! Goal: an alarm about a link comes before most of the crowd's answers stand on it; after it nearly
+//! nothing is let in for as long as they do, and what was carried before the crowd right after. Method: a
+//! link of 20 answers a second, in the order in which they were let in, to people who wait for them; of 15
+//! a second it becomes 150.
 
 use crate::common::drained_responses;
 

@@ -1,6 +1,6 @@
-//! Goal: while a service is short, what has more than its share is demoted, by any sign it shows; no other client ever is. Method:
-//! literal crowds in virtual time before a server that serves the demoted last, and random ones beside exact
-//! shares.
+//! Goal: while a service is short, what has more than its share is demoted, by any sign it shows; no other
+//! client ever is. Method: literal crowds in virtual time before a server that serves the demoted last, and
+//! random ones beside exact shares.
 
 use flashweir_admission::fairness::{
     Acquaintance, Cause, Fairness, FairnessSettings, RequestSigns, SESSION_STEPS, SIGNS, Sign,

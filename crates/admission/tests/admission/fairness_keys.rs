@@ -1,5 +1,6 @@
-//! Goal: keys that a client chooses have no effect, and memory is flat however many there are. Method: a sender who knows the code, and
-//! guesses the key of the hash; beside it the same under the guessed key, where it does have an effect.
+//! Goal: keys that a client chooses have no effect, and memory is flat however many there are. Method: a
+//! sender who knows the code, and guesses the key of the hash; beside it the same under the guessed key,
+//! where it does have an effect.
 
 use flashweir_admission::fairness::{
     Acquaintance, Conduct, Evidence, Fairness, FairnessSettings, Impatience, RequestSigns, SIGNS, Sign,

@@ -94,7 +94,8 @@ fn a_source_with_people_is_not_listed_until_ten_minutes_after_the_last_of_them()
     assert!(hammer(&impatience, 700_000, 60_000, 1_000, 4).is_some());
 }
 
-/// Goal: a proxy that the operator did not declare is not cut off with everybody behind it. Method: no client of another address.
+/// Goal: a proxy that the operator did not declare is not cut off with everybody behind it. Method: no
+/// client of another address.
 #[test]
 fn a_source_beside_which_there_is_no_other_is_not_listed() {
     let impatience = Impatience::default();
@@ -142,7 +143,8 @@ fn the_service_is_short_for_half_a_minute_after_the_last_refusal() {
     assert!(!impatience.is_short(at(1_000) + CALM_AFTER + Duration::from_secs(1)));
 }
 
-/// Goal: memory is bounded and heavy sources are found under a flood of others. Method: half a million addresses beside one that hammers.
+/// Goal: memory is bounded and heavy sources are found under a flood of others. Method: half a million
+/// addresses beside one that hammers.
 #[test]
 fn a_flood_of_sources_hides_none_that_hammers() {
     let impatience = Impatience::default();

@@ -1,5 +1,5 @@
-//! Goal: every invariant of docs/algorithms/news.md, for any input. Method: random sequences of operations, time
-//! included, against the real gate, bucket and planner.
+//! Goal: every invariant of docs/algorithms/news.md, for any input. Method: random sequences of operations,
+//! time included, against the real gate, bucket and planner.
 
 use crate::common::drained_responses;
 

@@ -1,5 +1,5 @@
-//! Goal: long requests hold no place, are bounded, and are counted. Method: one gate with a limit of one place, and plans that say which
-//! requests are long.
+//! Goal: long requests hold no place, are bounded, and are counted. Method: one gate with a limit of one
+//! place, and plans that say which requests are long.
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{

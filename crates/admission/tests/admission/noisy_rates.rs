@@ -1,6 +1,7 @@
-//! Goal: the repaired planner finds a crowd by transfer rates alone, at intervals of a few seconds, where the fastest
-//! tenth are few in quiet times and chance moves their mean. Method: a router's view, some responses each
-//! interval whose rates differ widely and fall a little in the crowd; no latency, as a router knows none.
+//! Goal: the repaired planner finds a crowd by transfer rates alone, at intervals of a few seconds, where
+//! the fastest tenth are few in quiet times and chance moves their mean. Method: a router's view, some
+//! responses each interval whose rates differ widely and fall a little in the crowd; no latency, as a
+//! router knows none.
 
 use crate::common::drained_rates;
 

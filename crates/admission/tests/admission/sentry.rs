@@ -1,5 +1,5 @@
-//! Goal: what the sentry's gate and planner promise, for any input. Method: random operations, time included, against
-//! the real ones, with a count of our own beside them.
+//! Goal: what the sentry's gate and planner promise, for any input. Method: random operations, time
+//! included, against the real ones, with a count of our own beside them.
 
 use flashweir_admission::PlannerDriver;
 use flashweir_admission::sentry::{

@@ -1,4 +1,5 @@
-//! Goal: the word is right for each kind of shortage, and for none. Method: readings one second after another.
+//! Goal: the word is right for each kind of shortage, and for none. Method: readings one second after
+//! another.
 
 use super::*;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};

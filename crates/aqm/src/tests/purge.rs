@@ -1,6 +1,6 @@
-//! Goal: the repaired rule keeps its promises with any traffic: flows within their share are not cut, those over it get it, the price stays
-//! in its range, no clock and no number of flows breaks it. Method: random traffic beside exact rates;
-//! literal cases for each edge.
+//! Goal: the repaired rule keeps its promises with any traffic: flows within their share are not cut, those
+//! over it get it, the price stays in its range, no clock and no number of flows breaks it. Method: random
+//! traffic beside exact rates; literal cases for each edge.
 
 use crate::purge::TOLERANCE;
 use crate::{Arrival, CountedPeriod, Fate, FlowHasher, FlowIdentity, HeavyFlows, Purge, PurgeSettings, Rem};
@@ -171,7 +171,8 @@ fn a_flood_is_cut_though_the_queue_stays_empty() {
     assert!(dropped > 7_000, "{dropped} of 7500");
 }
 
-/// Goal: unused shares are not wasted. Method: of ten flows one wants half of the link and the others hardly anything.
+/// Goal: unused shares are not wasted. Method: of ten flows one wants half of the link and the others
+/// hardly anything.
 #[test]
 fn a_flow_may_use_what_others_leave() {
     let rates = [vec![600.0], vec![2.0; 9]].concat();
@@ -265,8 +266,8 @@ fn settings_out_of_range_are_refused_by_name() {
     assert_eq!(error(wrong_price), "REM phi is 1; expected above 1");
 }
 
-/// Goal: counting elsewhere and deciding here gives what counting here gives. Method: the same packets to one that sees each, and
-/// to one that gets periods of a quarter of a second.
+/// Goal: counting elsewhere and deciding here gives what counting here gives. Method: the same packets to
+/// one that sees each, and to one that gets periods of a quarter of a second.
 #[test]
 fn periods_counted_elsewhere_cut_the_same_flows() {
     let settings = PurgeSettings::of_link(10_000_000, Duration::from_millis(100));

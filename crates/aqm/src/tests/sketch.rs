@@ -1,5 +1,5 @@
-//! Goal: the count of flows is right at every number, for any order, the repetitions and the sender's choice of keys. Method:
-//! exact references, and the root mean square error over seeds.
+//! Goal: the count of flows is right at every number, for any order, the repetitions and the sender's
+//! choice of keys. Method: exact references, and the root mean square error over seeds.
 
 use crate::{DistinctWindow, FlowHasher, FlowIdentity, MinSketch};
 use flashweir_core::{Duration, Hasher64, Instant, Rng};
@@ -68,8 +68,8 @@ fn the_sketch_is_twelve_kilobytes() {
     assert_eq!(BUCKETS * KEPT * size_of::<u32>(), 12 << 10);
 }
 
-/// Goal: chosen keys have no effect. Method: the sender knows the code and guesses a key; it sends flows that all lie in one bucket
-/// under the guess. Under the true key they are counted as well as any.
+/// Goal: chosen keys have no effect. Method: the sender knows the code and guesses a key; it sends flows
+/// that all lie in one bucket under the guess. Under the true key they are counted as well as any.
 #[test]
 fn flows_chosen_for_one_key_are_like_any_others_under_another() {
     let guess = FlowHasher::new(1, 2, FlowIdentity::FiveTuple);
@@ -135,7 +135,8 @@ proptest! {
         prop_assert!(sketch.distinct().is_finite());
     }
 
-    /// Goal: a window never counts more than came, nor what is older than its length. Method: any clock, the exact set beside.
+    /// Goal: a window never counts more than came, nor what is older than its length. Method: any clock,
+    /// the exact set beside.
     #[test]
     fn a_window_survives_any_clock(steps in vec((0u64..20_000_000_000, any::<bool>(), 0u64..50), 1..200)) {
         let hasher = Hasher64::new(3, 4);

@@ -25,7 +25,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it. Wrong usage is a [`UsageError`](flashweir_config::command::exit::UsageError) or a `ConfigError`.
+    /// Does it. Wrong usage is a [`UsageError`](flashweir_config::command::exit::UsageError) or a
+    /// `ConfigError`.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Run(arguments) => arguments.run(),

@@ -1,7 +1,8 @@
-//! The custom resource `OverloadPolicy`: which application is scaled, by which gateways' demand, to which targets.
+//! The custom resource `OverloadPolicy`: which application is scaled, by which gateways' demand, to which
+//! targets.
 //!
-//! [`OverloadPolicySpec`] is what an operator writes, and the schema of the custom resource definition is generated from it;
-//! [`CheckedPolicy`] cannot be wrong.
+//! [`OverloadPolicySpec`] is what an operator writes, and the schema of the custom resource definition is
+//! generated from it; [`CheckedPolicy`] cannot be wrong.
 
 use crate::kubernetes::objects::TargetReference;
 use flashweir_admission::sentry::LadderStep;
@@ -45,17 +46,19 @@ pub struct OverloadPolicySpec {
     pub min_replicas: u32,
     /// Replicas that it gets at most.
     pub max_replicas: u32,
-    /// Targets for the 95th percentile of response times: each is permitted below its rate. None: one second at any rate.
+    /// Targets for the 95th percentile of response times: each is permitted below its rate. None: one
+    /// second at any rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub response_targets: Vec<ResponseTarget>,
-    /// Classes of the gateway's configuration and what their requests are worth; the most important first. None: one class of all
-    /// requests.
+    /// Classes of the gateway's configuration and what their requests are worth; the most important first.
+    /// None: one class of all requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassSpec>,
     /// How long a pod takes from the order until it is ready, seconds, until that was measured.
     #[serde(default = "thirty")]
     pub start_up_seconds: f64,
-    /// The pool whose servers this workload shares with other policies of the namespace; none: it is limited by `maxReplicas` alone.
+    /// The pool whose servers this workload shares with other policies of the namespace; none: it is
+    /// limited by `maxReplicas` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolSpec>,
 }

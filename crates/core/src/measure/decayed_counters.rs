@@ -18,8 +18,9 @@ const HALF_LIVES_MAX: u64 = 16;
 /// Shkapenyuk, Srivastava and Xu, ICDE 2009). So [`scaled`](Self::scaled) counts of two owners compare at any
 /// time without any work for the owners that had no event. Every 16 half-lives all counts are shifted back.
 ///
-/// Cost: `add` is a division, a table look-up and a shift, O(owners) once in 16 half-lives; no allocation. Memory: 8 bytes for each
-/// owner and 0.5 kB. A clock that steps back adds events with the weight of the oldest step.
+/// Cost: `add` is a division, a table look-up and a shift, O(owners) once in 16 half-lives; no allocation.
+/// Memory: 8 bytes for each owner and 0.5 kB. A clock that steps back adds events with the weight of the
+/// oldest step.
 ///
 /// ```
 /// use flashweir_core::{Duration, Instant};
@@ -119,7 +120,8 @@ impl DecayedCounters {
 mod tests {
     use super::*;
 
-    /// Goal: counts equal the formula over many rescalings, to 2 %. Method: two owners with irregular events for ten minutes.
+    /// Goal: counts equal the formula over many rescalings, to 2 %. Method: two owners with irregular
+    /// events for ten minutes.
     #[test]
     fn counts_are_exponentially_decayed() {
         let tau = Duration::from_secs(1);

@@ -5,8 +5,9 @@
 //! threads, seconds, classes and machines. An HDR histogram with more digits would distinguish values that no
 //! two runs repeat, for thousands of buckets instead of 465.
 //!
-//! Cost: [`Histogram::record`] is a count of leading zeros, a shift and two additions, a few nanoseconds;
-//! a histogram is 3.7 kB, one that a [`Recorder`] hands over 16 bytes for each bucket in use, a [`Sparse`] one
+//! Cost: [`Histogram::record`] is a count of leading zeros, a shift and two additions, a few nanoseconds; a
+//! histogram is 3.7 kB, one that a [`Recorder`] hands over 16 bytes for each bucket in use, a [`Sparse`]
+//! one
 //! 8. Error: a quantile is the middle of the bucket of the value sought, off by at most 3.125 %; exact below
 //! 32. Values above 2³² count as 2³². Counters stop at their highest value instead of wrapping.
 

@@ -36,7 +36,8 @@ pub const fn middle_of(bucket: u16) -> u64 {
 mod tests {
     use super::*;
 
-    /// Goal: every value is known to 1/64. Method: each bucket's ends, and those of its neighbours, by brute force.
+    /// Goal: every value is known to 1/64. Method: each bucket's ends, and those of its neighbours, by
+    /// brute force.
     #[test]
     fn a_bucket_stands_for_its_values_to_a_sixty_fourth() {
         assert_eq!((BUCKETS, bucket_of(u64::MAX)), (960, 959));

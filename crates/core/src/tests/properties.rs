@@ -1,5 +1,5 @@
-//! Goal: the shared words keep their promises for any value. Method: random values and, for the generator, its
-//! distribution over a fixed seed.
+//! Goal: the shared words keep their promises for any value. Method: random values and, for the generator,
+//! its distribution over a fixed seed.
 
 use crate::{DecisionId, Duration, Instant, Rate, Reason, Rng};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Goal: what crosses the wire is read back, all else is refused, and lost, late, repeated and forged messages do no harm. Method:
-//! properties over messages, bytes and orders of arrival, with a real HMAC.
+//! Goal: what crosses the wire is read back, all else is refused, and lost, late, repeated and forged
+//! messages do no harm. Method: properties over messages, bytes and orders of arrival, with a real HMAC.
 
 use crate::{
     Advertisement, Advertiser, Feedback, Field, FieldError, Intake, KeyRing, Limit, News, SEVERITY_MAX,
@@ -130,8 +130,9 @@ proptest! {
         prop_assert_eq!(limit.limit(Instant::ZERO).map(|limit| limit.rate), Some(Rate::from_per_second(120.0)));
     }
 
-    /// Goal: messages lost and late leave the newest one that came in force for as long as it is valid. Method: one refresh each 100 ms
-    /// for 20 s, 40 % lost, 20 % late by up to 500 ms, as if the responses carried no copies.
+    /// Goal: messages lost and late leave the newest one that came in force for as long as it is valid.
+    /// Method: one refresh each 100 ms for 20 s, 40 % lost, 20 % late by up to 500 ms, as if the responses
+    /// carried no copies.
     #[test]
     fn loss_and_reordering_leave_the_newest_in_force(seed in any::<u64>()) {
         let mut rng = Rng::new(seed);
@@ -210,7 +211,8 @@ fn the_documented_example_is_what_is_sent() {
     }
 }
 
-/// Goal: both ends together. Method: four senders, of which one is idle, hear of their shares with each response.
+/// Goal: both ends together. Method: four senders, of which one is idle, hear of their shares with each
+/// response.
 #[test]
 fn an_advertised_rate_arrives_as_shares_and_its_end_as_a_release() {
     let keys = || ring(&[(1, b"secret")]);
@@ -311,8 +313,8 @@ fn a_slot_never_names_another_sender() {
     assert_eq!((senders.share(second), senders.len()), (None, 1));
 }
 
-/// Goal: a node that restarts in the middle of a crowd is believed at once, and what it said before is not any more. Method: the
-/// second run has a later epoch and begins its sequence again.
+/// Goal: a node that restarts in the middle of a crowd is believed at once, and what it said before is not
+/// any more. Method: the second run has a later epoch and begins its sequence again.
 #[test]
 fn a_restart_is_a_later_epoch() {
     let keys = || ring(&[(1, b"secret")]);

@@ -220,7 +220,8 @@ mod tests {
         assert_eq!(shares.iter().map(|(gateway, _)| *gateway).collect::<Vec<_>>(), [7]);
     }
 
-    /// Goal: what a gateway is answered does not grow with the number of gateways, and says what it needs: its share, and how many there are.
+    /// Goal: what a gateway is answered does not grow with the number of gateways, and says what it needs:
+    /// its share, and how many there are.
     #[test]
     fn an_answer_has_the_share_of_who_asked_alone() {
         let mut leader = leader();

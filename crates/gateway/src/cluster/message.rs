@@ -293,7 +293,8 @@ mod tests {
             prop_assert!(Report::open(&keys, &sealed[..sealed.len().saturating_sub(cut)]).is_err());
         }
 
-        /// Goal: bytes under a right tag that are no message are an error, never a panic: a gateway of another version has the same keys.
+        /// Goal: bytes under a right tag that are no message are an error, never a panic: a gateway of
+        /// another version has the same keys.
         #[test]
         fn sealed_nonsense_is_refused(kind in any::<bool>(), bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let keys = keys(b"correct horse battery staple");

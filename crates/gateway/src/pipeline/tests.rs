@@ -242,7 +242,8 @@ async fn a_service_that_is_configured_again_outlives_the_requests_of_the_one_tha
     assert!(is_admitted(admit_extra(at(2))));
 }
 
-/// Goal: the candidate's plans reach its gate, its ceiling binds no request, and nothing of one that a reload replaced is left.
+/// Goal: the candidate's plans reach its gate, its ceiling binds no request, and nothing of one that a
+/// reload replaced is left.
 #[tokio::test]
 async fn a_candidate_of_the_flash_crowd_stage_follows_its_plans_until_a_reload_replaces_it() {
     const ONE: &str = "flash_crowd.candidate.margin = 0.2";

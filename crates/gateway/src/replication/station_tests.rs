@@ -65,7 +65,8 @@ fn a_crowd_is_found_within_a_second_without_a_report_and_says_why() {
     assert!(station.explain(now, 7)["changes"][0]["why"].as_str().unwrap().contains("offered"));
 }
 
-/// Goal: with the published rules nothing but a report moves anything, and the weights are those of the last one.
+/// Goal: with the published rules nothing but a report moves anything, and the weights are those of the
+/// last one.
 #[test]
 fn under_the_published_rules_an_overloaded_replica_asks_for_copies() {
     let mut station = station_with("rules = 'published'\n");

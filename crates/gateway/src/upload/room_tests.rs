@@ -1,4 +1,5 @@
-//! Goal: uploads that progress are kept, stalled ones go first, and every count comes back to zero. Times are literal.
+//! Goal: uploads that progress are kept, stalled ones go first, and every count comes back to zero. Times
+//! are literal.
 
 use super::*;
 use flashweir_telemetry::Telemetry;

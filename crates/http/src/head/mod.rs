@@ -1,5 +1,5 @@
-//! Heads as they were received: places in their bytes, or, where something is to be changed in them, the types
-//! of the crate `http`.
+//! Heads as they were received: places in their bytes, or, where something is to be changed in them, the
+//! types of the crate `http`.
 //!
 //! Nearly all of HTTP/1.1 stay spans: reading, copying and dropping the types of the crate `http` costs as
 //! much as all decisions about a request.

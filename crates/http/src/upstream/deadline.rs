@@ -10,8 +10,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(super) struct LazyDeadline(Option<Pin<Box<Sleep>>>);
 
 impl LazyDeadline {
-    /// Ready once `deadline` is over. Deadlines of one connection come in their order; an earlier one than the
-    /// last is noticed late, by the difference at most.
+    /// Ready once `deadline` is over. Deadlines of one connection come in their order; an earlier one than
+    /// the last is noticed late, by the difference at most.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         let timer = self.0.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         loop {

@@ -224,8 +224,8 @@ impl<B: RequestBody> Upstreams<B> {
     }
 
     /// The same for a head of either kind, which has gone through
-    /// [`fields::prepare_head`](crate::fields::prepare_head). Upstreams of HTTP/2 cost least with the types of
-    /// the crate `http`, others with spans.
+    /// [`fields::prepare_head`](crate::fields::prepare_head). Upstreams of HTTP/2 cost least with the types
+    /// of the crate `http`, others with spans.
     ///
     /// # Errors
     /// As [`send_for`](Self::send_for).

@@ -58,8 +58,8 @@ fn exchange(testbed: &Testbed, listener: &TcpListener, server_closes: bool) {
     }
 }
 
-/// Goal: what is counted of real connections is what happened. Method: with the offloads of real interfaces and without
-/// them, so that packets are large ones in pieces, or small ones whole.
+/// Goal: what is counted of real connections is what happened. Method: with the offloads of real interfaces
+/// and without them, so that packets are large ones in pieces, or small ones whole.
 #[test]
 fn real_connections_are_counted_as_they_are() {
     let test = "an observer at an interface";

@@ -23,9 +23,9 @@ fn exchange(testbed: &Testbed, listener: &TcpListener) {
     sender.join().expect("no panic");
 }
 
-/// Goal: NEWS does not take a response that Purge slows down for a server in trouble (ALGORITHMS §6, insight 3). Method: the same
-/// exchange before and after its flow is cut, by a probability so small that nothing is lost; the observer is
-/// attached first.
+/// Goal: NEWS does not take a response that Purge slows down for a server in trouble (ALGORITHMS §6,
+/// insight 3). Method: the same exchange before and after its flow is cut, by a probability so small that
+/// nothing is lost; the observer is attached first.
 #[test]
 fn responses_that_are_cut_are_left_out_of_what_is_observed() {
     let test = "an observer behind a classifier";

@@ -44,7 +44,8 @@ impl SlotGate {
 mod tests {
     use super::*;
 
-    /// Goal: the mean in flight is the share, for any length of requests. Method: as many requests as the gate admits, of three lengths.
+    /// Goal: the mean in flight is the share, for any length of requests. Method: as many requests as the
+    /// gate admits, of three lengths.
     #[test]
     fn the_mean_in_flight_is_the_share() {
         for share in [0.25, 0.9, 2.0, 6.4] {

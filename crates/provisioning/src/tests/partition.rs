@@ -1,5 +1,5 @@
-//! Goal: the partition of a pool is the best there is and keeps every bound, for any claims. Method: random small pools against all
-//! partitions, counted out; random large ones against the invariants alone.
+//! Goal: the partition of a pool is the best there is and keeps every bound, for any claims. Method: random
+//! small pools against all partitions, counted out; random large ones against the invariants alone.
 
 use crate::partition::{Claim, MoveCost, Partition, partition, published};
 use crate::revenue::{ClassDemand, RevenueCurve};

@@ -1,5 +1,5 @@
-//! Goal: every invariant of docs/algorithms/provisioning.md, for any samples. Method: random sequences of samples, time included,
-//! against the real planner behind the driver that the shells use.
+//! Goal: every invariant of docs/algorithms/provisioning.md, for any samples. Method: random sequences of
+//! samples, time included, against the real planner behind the driver that the shells use.
 
 use crate::{
     ApplicationPolicy, ApplicationSample, ClassCounts, ClassValue, Mode, Moments, Plan, Policy, PoolState,
@@ -153,8 +153,8 @@ proptest! {
     }
 }
 
-/// Goal: the ladder is the last resort, announced with the servers, and taken back with a margin. Method: one application, a pool
-/// that is nearly large enough; a tight first target that only more servers keep.
+/// Goal: the ladder is the last resort, announced with the servers, and taken back with a margin. Method:
+/// one application, a pool that is nearly large enough; a tight first target that only more servers keep.
 #[test]
 fn the_target_is_relaxed_only_where_servers_run_out() {
     let step = |below_rps, millis| LadderStep { below_rps, target: Duration::from_millis(millis) };
@@ -213,10 +213,10 @@ fn three_gateways_plan_as_one() {
     assert_eq!(plan(1), plan(3));
 }
 
-/// Goal: servers that are kept only for what has passed go to the application that refuses requests, and of those that keep some the one gives
-/// them up whose servers earn least. Method: two applications whose crowds have ended, the cheaper one first,
-/// and a third that needs three servers more than are free. Once all of the last minute's demand counted, and
-/// the first application in the file kept its servers.
+/// Goal: servers that are kept only for what has passed go to the application that refuses requests, and of
+/// those that keep some the one gives them up whose servers earn least. Method: two applications whose
+/// crowds have ended, the cheaper one first, and a third that needs three servers more than are free. Once
+/// all of the last minute's demand counted, and the first application in the file kept its servers.
 #[test]
 fn servers_of_passed_demand_go_where_requests_are_refused() {
     let applications: Vec<_> = [1.0, 5.0, 3.0].map(of_worth).to_vec();
@@ -256,8 +256,9 @@ fn servers_by_plan(policy: Policy, before: &[Interval], after: &[Interval]) -> V
     plans.iter().map(|plan| plan.applications.iter().map(|it| it.servers).collect()).collect()
 }
 
-/// Goal: the release window begins when demand falls. Method: demand falls from five servers' to one's; the window is 60 s, so that one more plan gives all
-/// back. Once the window began when the level of the last minute had followed, a minute later.
+/// Goal: the release window begins when demand falls. Method: demand falls from five servers' to one's; the
+/// window is 60 s, so that one more plan gives all back. Once the window began when the level of the last
+/// minute had followed, a minute later.
 #[test]
 fn servers_are_given_back_one_window_after_demand_has_fallen() {
     let policy = Policy::new(12, vec![of_worth(1.0)]);
@@ -268,9 +269,9 @@ fn servers_are_given_back_one_window_after_demand_has_fallen() {
     assert_eq!((servers[19], last, given_back), (5, 1, Some(6)), "{servers:?}");
 }
 
-/// Goal: demand that has passed orders nothing. Method: the cheaper of two applications has too few servers throughout its crowd, because the dearer one needs
-/// them; both crowds end at once. Once the level of the last minute ordered servers for the cheaper crowd
-/// after it had left.
+/// Goal: demand that has passed orders nothing. Method: the cheaper of two applications has too few servers
+/// throughout its crowd, because the dearer one needs them; both crowds end at once. Once the level of the
+/// last minute ordered servers for the cheaper crowd after it had left.
 #[test]
 fn demand_that_has_passed_orders_no_servers() {
     let policy = Policy::new(10, vec![of_worth(5.0), of_worth(1.0)]);

@@ -1,5 +1,5 @@
-//! Goal: the number of servers is the fewest that meets the target by the model, for any stream. Method: against a search through
-//! all numbers.
+//! Goal: the number of servers is the fewest that meets the target by the model, for any stream. Method:
+//! against a search through all numbers.
 
 use crate::queueing::{ArrivalStream, Dispatch, ServiceTime, WaitModel, mean_wait_s, servers_needed, size};
 use proptest::prelude::*;

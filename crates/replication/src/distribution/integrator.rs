@@ -76,9 +76,9 @@ impl Integrator {
 mod tests {
     use super::*;
 
-    /// Goal: a deviation of the weights shrinks in each round and never changes its sign, at a fair load of 250 of 300. Method: the
-    /// loop itself, reports an interval old; one uneven report first, for which the weights were not the
-    /// reason.
+    /// Goal: a deviation of the weights shrinks in each round and never changes its sign, at a fair load of
+    /// 250 of 300. Method: the loop itself, reports an interval old; one uneven report first, for which the
+    /// weights were not the reason.
     #[test]
     fn loads_become_even_without_overshoot() {
         let watermarks = Watermarks { high_rps: 300.0, low_rps: 200.0 };

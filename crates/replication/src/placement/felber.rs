@@ -93,7 +93,8 @@ impl Felber {
 mod tests {
     use super::*;
 
-    /// Goal: each transition happens at its rate and the end of arrivals is seen. Method: even arrivals, five seconds at each rate.
+    /// Goal: each transition happens at its rate and the end of arrivals is seen. Method: even arrivals,
+    /// five seconds at each rate.
     #[test]
     fn phases_follow_the_rate_with_hysteresis() {
         let mut felber = Felber::new(FelberThresholds::default(), Duration::from_secs(1)).unwrap();

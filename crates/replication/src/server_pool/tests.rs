@@ -178,7 +178,8 @@ proptest! {
     }
 }
 
-/// Goal: a reload with another list forgets nothing of the servers that stay, and a server that joins them starts slowly.
+/// Goal: a reload with another list forgets nothing of the servers that stay, and a server that joins them
+/// starts slowly.
 #[test]
 fn a_pool_goes_on_where_the_former_ended() {
     let mut former = pool(2);

@@ -440,7 +440,8 @@ mod tests {
         assert_eq!(ejection.returned_at(), at(1_000_000));
     }
 
-    /// Goal: a server that is up for 300 ms and down for 300 ms gets no second chance within the minute. Method: probes each 100 ms.
+    /// Goal: a server that is up for 300 ms and down for 300 ms gets no second chance within the minute.
+    /// Method: probes each 100 ms.
     #[test]
     fn a_flapping_server_returns_once() {
         let mut ejection = Ejection::default();

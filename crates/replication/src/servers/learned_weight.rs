@@ -99,8 +99,8 @@ impl LearnedWeight {
 mod tests {
     use super::*;
 
-    /// Goal: a server of which others take 100/s gets less from us until both are even, without overshoot. Method: the loop, with 400/s of our own
-    /// split by the factors.
+    /// Goal: a server of which others take 100/s gets less from us until both are even, without overshoot.
+    /// Method: the loop, with 400/s of our own split by the factors.
     #[test]
     fn a_load_from_elsewhere_is_made_up_for() {
         let mut learned = [LearnedWeight::default(); 2];

@@ -1,5 +1,6 @@
-//! Goal: the invariants of routing and placement hold under any sequence of operations. Method: random sequences of requests, reports, failures, plans and silence on
-//! one redirector, with its tables examined after each step; random rings; random weights.
+//! Goal: the invariants of routing and placement hold under any sequence of operations. Method: random
+//! sequences of requests, reports, failures, plans and silence on one redirector, with its tables examined
+//! after each step; random rings; random weights.
 
 use crate::distribution::{Distribution, Policy, ServerLoad, fill};
 use crate::placement::published::PublishedRule;
@@ -286,7 +287,8 @@ fn a_choice_allocates_nothing() {
     }
 }
 
-/// Goal: a server silent for three reports gets nothing, its documents get another home, and it is used again when it reports.
+/// Goal: a server silent for three reports gets nothing, its documents get another home, and it is used
+/// again when it reports.
 #[test]
 fn a_silent_server_is_out_until_it_reports_again() {
     let mut redirector = redirector(Policy::TwoChoices, 2, false);
@@ -313,8 +315,8 @@ fn a_silent_server_is_out_until_it_reports_again() {
     assert_eq!(redirector.documents().hosts(place), [1, 0]);
 }
 
-/// Goal: a home that is out does not stay the one host that is never deleted. Method: a document with a copy loses its home, and then its
-/// demand: the copy that is there stays.
+/// Goal: a home that is out does not stay the one host that is never deleted. Method: a document with a
+/// copy loses its home, and then its demand: the copy that is there stays.
 #[test]
 fn a_copy_that_is_there_becomes_the_home_of_one_that_is_out() {
     let mut redirector = redirector(Policy::TwoChoices, 3, false);
@@ -339,7 +341,8 @@ fn a_copy_that_is_there_becomes_the_home_of_one_that_is_out() {
     assert_eq!(redirector.route(Instant::from_secs(300), 7, 0, &mut rng), Some(2));
 }
 
-/// Goal: placement looks at what is offered. Method: two documents, of one of which admission refuses nine of ten.
+/// Goal: placement looks at what is offered. Method: two documents, of one of which admission refuses nine
+/// of ten.
 #[test]
 fn refused_requests_count_for_placement() {
     let mut redirector = redirector(Policy::TwoChoices, 2, false);

@@ -10,13 +10,12 @@
 //!
 //! **Watchdog.** A planner that panics, needs longer than [`PLAN_TIME_MAX`] for a plan, or gives no new plan
 //! although it is asked ([`ASKS_UNANSWERED_MAX`]) is dropped and built again from its configuration and its
-//! last baseline: at once the first time, with growing delays if it fails again. From the fault on, its last
-//! plan decays by the law of
-//! [`LimitPlan::decayed`]: the limit doubles each second until nothing is limited. The first plans of the new planner are
-//! held to the decaying limit ([`LimitPlan::held_to`]) until they are as tight by themselves or the old limit
-//! is open. A stall of the thread that runs the loop is seen by another one ([`StallWatch`]), and the plans
-//! decay by the same law; the router needs none, for the kernel opens its gate after three seconds without a
-//! sign of life.
+//! last baseline: at once the first time, with growing delays if it fails again. From the fault on, its
+//! last plan decays by the law of [`LimitPlan::decayed`]: the limit doubles each second until nothing is
+//! limited. The first plans of the new planner are held to the decaying limit ([`LimitPlan::held_to`])
+//! until they are as tight by themselves or the old limit is open. A stall of the thread that runs the loop
+//! is seen by another one ([`StallWatch`]), and the plans decay by the same law; the router needs none, for
+//! the kernel opens its gate after three seconds without a sign of life.
 //!
 //! **Epochs.** Plans are numbered by the loop, each one above the plan in force, for any planner that made
 //! it. Gates may ignore a plan whose number is not larger than that of the plan they follow.

@@ -143,8 +143,8 @@ fn a_sentry_survives_a_clock_that_jumps() {
     assert_eq!(outlet.published.len(), 250, "a plan in every round");
 }
 
-/// Goal: while the thread that publishes stalls, the plan that is in force rises to open, with numbers that rise; a plan
-/// published afterwards has a larger number, even if its own number is smaller.
+/// Goal: while the thread that publishes stalls, the plan that is in force rises to open, with numbers that
+/// rise; a plan published afterwards has a larger number, even if its own number is smaller.
 #[test]
 fn a_slot_decays_while_nothing_is_published_into_it() {
     let mut plan = sentry().current().clone();

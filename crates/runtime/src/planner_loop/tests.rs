@@ -188,7 +188,8 @@ impl Bench {
     }
 }
 
-/// Goal: a panic costs one planner, is reported once, and the next planner plans at once, held to the decaying ceiling.
+/// Goal: a panic costs one planner, is reported once, and the next planner plans at once, held to the
+/// decaying ceiling.
 #[test]
 fn a_planner_that_panics_once_is_replaced_at_once() {
     let mut bench = Bench::limited();
@@ -266,7 +267,8 @@ fn a_planner_that_takes_too_long_is_replaced() {
     assert_eq!((bench.ceiling(), bench.outlet.built), (7.0, 2));
 }
 
-/// Goal: a planner that gives no plan any more is seen, whether it repeats itself or does not want to be asked.
+/// Goal: a planner that gives no plan any more is seen, whether it repeats itself or does not want to be
+/// asked.
 #[test]
 fn a_planner_that_falls_silent_is_replaced_after_a_second() {
     for behaviour in [Behaviour::Repeats, Behaviour::Waits] {
@@ -309,7 +311,8 @@ fn asking_early_publishes_nothing() {
     assert_eq!(bench.outlet.kept, 100, "what was learned is kept in every round");
 }
 
-/// Goal: a clock that goes back starts the planner again with one line; its limit stays and no span is negative.
+/// Goal: a clock that goes back starts the planner again with one line; its limit stays and no span is
+/// negative.
 #[test]
 fn a_clock_that_goes_back_restarts_the_planner() {
     let mut bench = Bench::limited();
@@ -369,7 +372,8 @@ impl Recorder<Scripted> for Log {
     }
 }
 
-/// Goal: the recorder sees what went into each planner and what came out, and where one planner ends and the next begins.
+/// Goal: the recorder sees what went into each planner and what came out, and where one planner ends and
+/// the next begins.
 #[test]
 fn what_goes_in_and_comes_out_is_recorded() {
     let mut bench = Bench::limited();

@@ -22,8 +22,8 @@ async fn in_calm_every_request_is_served_without_a_wait() {
     assert_eq!((status.in_flight, status.queued), (0, 0));
 }
 
-/// Goal: five times the capacity is held to what the service can serve in time. Method: judged from the tenth second on; without the layer
-/// the workers' line is 80 s long by then.
+/// Goal: five times the capacity is held to what the service can serve in time. Method: judged from the
+/// tenth second on; without the layer the workers' line is 80 s long by then.
 #[tokio::test(start_paused = true)]
 async fn a_crowd_is_held_to_the_capacity_and_refusals_say_when_to_come_again() {
     let (layer, service) = four_workers();
@@ -75,8 +75,9 @@ async fn a_request_waits_no_longer_than_its_client_does() {
     drop(before);
 }
 
-/// Goal: a client that leaves frees its place, wherever its request is. Method: requests whose futures are dropped in the queue, at the
-/// service, and at the moment at which their turn has come and they have not heard of it.
+/// Goal: a client that leaves frees its place, wherever its request is. Method: requests whose futures are
+/// dropped in the queue, at the service, and at the moment at which their turn has come and they have not
+/// heard of it.
 #[tokio::test(start_paused = true)]
 async fn clients_that_leave_take_no_place_with_them() {
     let (layer, service) = four_workers();
@@ -120,7 +121,8 @@ async fn the_planner_rests_without_requests_and_comes_back_with_them() {
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
 }
 
-/// Goal: a layer outlives the runtime in which its planner's task was started. Method: one layer asked in two runtimes, one after the other.
+/// Goal: a layer outlives the runtime in which its planner's task was started. Method: one layer asked in
+/// two runtimes, one after the other.
 #[test]
 fn a_layer_is_driven_again_in_another_runtime() {
     let layer = AdmissionLayer::new(TARGET);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tower_layer::Layer as _;
 
-/// Goal: in a crowd the class that is worth more is served whole, and the other gets the rest. Method: 30 checkouts and 400 pages a second
-/// before a service that serves 80.
+/// Goal: in a crowd the class that is worth more is served whole, and the other gets the rest. Method: 30
+/// checkouts and 400 pages a second before a service that serves 80.
 #[tokio::test(start_paused = true)]
 async fn the_class_worth_more_goes_first() {
     let settings =

@@ -1,6 +1,6 @@
-//! Goal: every message comes back bit for bit, alone and as a change of another, and no bytes make reading panic. Method:
-//! samples drained from real gates and plans of real planners over random traffic, and plans with random
-//! fields.
+//! Goal: every message comes back bit for bit, alone and as a change of another, and no bytes make reading
+//! panic. Method: samples drained from real gates and plans of real planners over random traffic, and plans
+//! with random fields.
 
 use crate::{Message, decode, differences, encode};
 use flashweir_admission::flash_crowd::{

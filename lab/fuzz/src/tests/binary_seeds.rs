@@ -1,5 +1,5 @@
-//! Goal: the seeds of targets that read binary encodings are of the encoding in force. Method: they are made here; a change
-//! of the encoding fails this test, and `FLASHWEIR_BLESS=1` writes them again.
+//! Goal: the seeds of targets that read binary encodings are of the encoding in force. Method: they are
+//! made here; a change of the encoding fails this test, and `FLASHWEIR_BLESS=1` writes them again.
 
 use flashweir_admission::flash_crowd::{
     Baseline, CeilingPriority, FlashCrowdPlanner, Plan, Response, Sample, Settings,

@@ -223,7 +223,8 @@ mod tests {
         assert_eq!(absent.is_met(), Some(false));
     }
 
-    /// Goal: a value is met with every seed or not at all. Method: a mean that is right, of seeds that are not.
+    /// Goal: a value is met with every seed or not at all. Method: a mean that is right, of seeds that are
+    /// not.
     #[test]
     fn a_right_mean_of_wrong_seeds_is_missed() {
         let near = || Rule::Near { mode: "m".into(), by: 5.0 };

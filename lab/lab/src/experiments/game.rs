@@ -238,9 +238,10 @@ mod tests {
         assert!(crowd.name().starts_with("the log wc98_brazil_scotland_19980610.csv of the opening match"));
     }
 
-    /// Goal: the repository has the minutes that the runs need, with their source, and names the file they come from.
-    /// Method: read both files, check the rates at the ends against the log's counts (60,586 requests in the minute of 15:13
-    /// and 119,743 in that of 16:19; 26,338 and 79,709), and that a copy of the file is read as a log.
+    /// Goal: the repository has the minutes that the runs need, with their source, and names the file they
+    /// come from. Method: read both files, check the rates at the ends against the log's counts (60,586
+    /// requests in the minute of 15:13 and 119,743 in that of 16:19; 26,338 and 79,709), and that a copy of
+    /// the file is read as a log.
     #[test]
     fn the_counts_in_the_repository_are_the_matches() {
         for (game, ends) in [(OPENING_MATCH, [60_586.0, 119_743.0]), (SEMI_FINAL, [26_338.0, 79_709.0])] {

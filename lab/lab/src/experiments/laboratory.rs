@@ -162,8 +162,8 @@ mod tests {
         }
     }
 
-    /// Goal: what has run is not run again, kinds with the same text are distinguished, the first failure is the one by
-    /// order. Method: count the runs of a simulation that only doubles.
+    /// Goal: what has run is not run again, kinds with the same text are distinguished, the first failure
+    /// is the one by order. Method: count the runs of a simulation that only doubles.
     #[test]
     fn each_simulation_runs_once_whatever_its_kind() {
         let laboratory = Laboratory::new(Options::default()).unwrap().telling(|progress| {

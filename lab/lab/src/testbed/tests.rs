@@ -1,5 +1,5 @@
-//! Goal: the whole testbed works, small. Method: a crowd of two seconds after two of quiet, against nothing, and against a
-//! limit where the build has one.
+//! Goal: the whole testbed works, small. Method: a crowd of two seconds after two of quiet, against
+//! nothing, and against a limit where the build has one.
 
 use super::perform;
 use crate::experiments::testbed::{Beside, Bottleneck, Protection, Scene, Server, TestbedRun};

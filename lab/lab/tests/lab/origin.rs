@@ -1,4 +1,5 @@
-//! Goal: `flashweir origin` says what is wrong, and ends when it is asked to. Method: the real binary, loopback only.
+//! Goal: `flashweir origin` says what is wrong, and ends when it is asked to. Method: the real binary,
+//! loopback only.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

@@ -50,8 +50,8 @@ impl Series {
     }
 
     /// Cumulative distribution of values: for each value the percentage of all that do not exceed it. For a
-    /// chart with [`log_x`](crate::report::Chart::log_x); `counts` are values and how often they occurred, in order
-    /// of value.
+    /// chart with [`log_x`](crate::report::Chart::log_x); `counts` are values and how often they occurred,
+    /// in order of value.
     #[must_use]
     pub fn cumulative(
         name: impl Into<String>,
@@ -64,8 +64,8 @@ impl Series {
         Self::step(name, hue, start.into_iter().chain(rises).collect())
     }
 
-    /// The value of every percentile: for a chart with [`nines_x`](crate::report::Chart::nines_x); `counts` as for
-    /// [`cumulative`](Self::cumulative).
+    /// The value of every percentile: for a chart with [`nines_x`](crate::report::Chart::nines_x); `counts`
+    /// as for [`cumulative`](Self::cumulative).
     #[must_use]
     pub fn percentiles(
         name: impl Into<String>,

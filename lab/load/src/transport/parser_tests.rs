@@ -1,5 +1,5 @@
-//! Goal: however an answer is cut into pieces it is the same answer, and nothing a server sends breaks the parser.
-//! Method: whole answers fed at once, byte by byte and cut at random; random bytes.
+//! Goal: however an answer is cut into pieces it is the same answer, and nothing a server sends breaks the
+//! parser. Method: whole answers fed at once, byte by byte and cut at random; random bytes.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,5 +1,6 @@
-//! Goal: what `flashweir load` makes of a result is what a script and a gate can rely on: assertions and their exit
-//! codes, files, shards that add up to the whole, comparisons. Method: the real binary, loopback only.
+//! Goal: what `flashweir load` makes of a result is what a script and a gate can rely on: assertions and
+//! their exit codes, files, shards that add up to the whole, comparisons. Method: the real binary, loopback
+//! only.
 //!
 //! Twin in virtual time of the tests under load: `load`, `the_books_always_add_up`.
 

@@ -1,5 +1,5 @@
-//! Goal: wrong input is reported at once, in one clear message, with exit code 64 (or 1 when the world is at fault).
-//! Method: the real binary, loopback only.
+//! Goal: wrong input is reported at once, in one clear message, with exit code 64 (or 1 when the world is
+//! at fault). Method: the real binary, loopback only.
 
 use crate::binary::{command, load, text};
 use std::io::Write;

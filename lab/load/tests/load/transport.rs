@@ -1,5 +1,5 @@
-//! Goal: `flashweir load` speaks what real servers speak. Method: the real binary against a real nginx with TLS, over
-//! HTTP/1.1 and HTTP/2, on loopback.
+//! Goal: `flashweir load` speaks what real servers speak. Method: the real binary against a real nginx with
+//! TLS, over HTTP/1.1 and HTTP/2, on loopback.
 
 use crate::binary;
 use flashweir_testkit::{Authority, Nginx};

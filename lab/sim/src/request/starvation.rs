@@ -5,11 +5,12 @@ use flashweir_admission::sentry::{Policing, PublishedRule};
 
 /// Watches that no class is refused for ever by a gate that lets others of its group in.
 ///
-/// A class is starved when, from its last admission to its last try, at least [`EXPECTED`] of its tries would
-/// have got through at the share of its group: by chance that happens once in e^50. Where tries are queued, arrival
-/// and decision are two moments, and the share is the smaller of two: of the tries that arrived, the part
-/// that got a place (was admitted, or queued and not refused since), and of those decided, the part that was
-/// admitted. A queued try ends no wait: with such, the bound is that of a Poisson number's lower tail.
+/// A class is starved when, from its last admission to its last try, at least [`EXPECTED`] of its tries
+/// would have got through at the share of its group: by chance that happens once in e^50. Where tries are
+/// queued, arrival and decision are two moments, and the share is the smaller of two: of the tries that
+/// arrived, the part that got a place (was admitted, or queued and not refused since), and of those
+/// decided, the part that was admitted. A queued try ends no wait: with such, the bound is that of a
+/// Poisson number's lower tail.
 #[derive(Debug)]
 pub(super) struct Starvation {
     /// Each class's group, tries shed since its last admission, and the group's counts back then and at its

@@ -1,5 +1,6 @@
-//! Goal: automatic policing goes from rounds to a threshold when deciding keeps the worker busy, and not while it does not.
-//! Method: a crowd at a sentry whose decisions take next to no time, and at one whose decisions fill its worker's time.
+//! Goal: automatic policing goes from rounds to a threshold when deciding keeps the worker busy, and not
+//! while it does not. Method: a crowd at a sentry whose decisions take next to no time, and at one whose
+//! decisions fill its worker's time.
 
 use flashweir_admission::sentry::{Decide, Policing, Policy as Classes};
 use flashweir_core::Duration;

@@ -1,5 +1,6 @@
-//! Goal: a request that waits for something elsewhere holds its place in service and no processor. Method: waits before work, with and without
-//! workers, clients that leave and crashes; the simulator's checkers run after every step.
+//! Goal: a request that waits for something elsewhere holds its place in service and no processor. Method:
+//! waits before work, with and without workers, clients that leave and crashes; the simulator's checkers
+//! run after every step.
 
 use flashweir_core::{Duration, Instant};
 use flashweir_sim::request::{
@@ -21,7 +22,8 @@ fn outcome(rate_rps: f64, class: ClassModel, server: ServerModel, faults: Vec<Fa
     run(&Scenario { faults, ..Scenario::new(schedule, class, server) }).expect("a run")
 }
 
-/// Method: 50 requests a second wait 1 s and work 10 ms on one processor: by Little's law 50 are in flight, and the processor is half busy.
+/// Method: 50 requests a second wait 1 s and work 10 ms on one processor: by Little's law 50 are in flight,
+/// and the processor is half busy.
 #[test]
 fn waits_take_no_processor() {
     let server = ServerModel::processor_sharing(1);
@@ -35,7 +37,8 @@ fn waits_take_no_processor() {
     assert!(latency_us.quantile(0.01).is_some_and(|us| (980_000..1_030_000).contains(&us)));
 }
 
-/// Method: ten workers, each blocked for 100 ms a request, are offered twice the 100 requests a second that they can take in.
+/// Method: ten workers, each blocked for 100 ms a request, are offered twice the 100 requests a second that
+/// they can take in.
 #[test]
 fn a_blocked_request_keeps_its_worker() {
     let server = ServerModel { workers: NonZeroU32::new(10), ..ServerModel::processor_sharing(4) };
@@ -49,7 +52,8 @@ fn a_blocked_request_keeps_its_worker() {
     );
 }
 
-/// Method: waits of 2 s in the mean, clients that give up after 1 s, and a crash: each request that the server took in is accounted for once.
+/// Method: waits of 2 s in the mean, clients that give up after 1 s, and a crash: each request that the
+/// server took in is accounted for once.
 #[test]
 fn blocked_requests_leave_with_their_clients_and_are_lost_in_a_crash() {
     for departed in [Departed::Stops, Departed::WorksOn] {

@@ -1,4 +1,5 @@
-//! Goal: a crowd is seen however busy its pages are, however many, and however far away its people. Method: a step to
+//! Goal: a crowd is seen however busy its pages are, however many, and however far away its people. Method:
+//! a step to
 //! 2.8 times what the server can do, the gateway's own planner and gate; goodput of the crowd's later seconds
 //! over capacity.
 //!

@@ -1,6 +1,7 @@
-//! Goal: with all stages of the gateway's pipeline no request is lost or counted twice, and a run is a function of its scenario.
-//! Method: crowds of three to ten times what a CPU-bound origin serves, one to four workers, clients that retry and clients
-//! that leave; the simulator's checkers look after every step, and the totals are compared at the end.
+//! Goal: with all stages of the gateway's pipeline no request is lost or counted twice, and a run is a
+//! function of its scenario. Method: crowds of three to ten times what a CPU-bound origin serves, one to
+//! four workers, clients that retry and clients that leave; the simulator's checkers look after every step,
+//! and the totals are compared at the end.
 
 use flashweir_admission::sentry::{ClassPolicy, Policy as Classes};
 use flashweir_core::{Duration, Rng};

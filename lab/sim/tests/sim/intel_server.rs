@@ -1,6 +1,6 @@
-//! Goal: the server that refuses at a cost behaves as the closed form says and reproduces INTEL-T1 (paper 004, Table 1).
-//! Method: five minutes of evenly spaced requests at each of the paper's four rates, beginning with an empty server as
-//! the paper's runs did, six seeds for the work.
+//! Goal: the server that refuses at a cost behaves as the closed form says and reproduces INTEL-T1 (paper
+//! 004, Table 1). Method: five minutes of evenly spaced requests at each of the paper's four rates,
+//! beginning with an empty server as the paper's runs did, six seeds for the work.
 //!
 //! The server's five parameters are fitted to this very table, so its rows check the simulator, not the
 //! model; the critical rate 43.97/s is missed by the model and only printed.

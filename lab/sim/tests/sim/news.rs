@@ -1,5 +1,6 @@
-//! Goal: flash crowds packet by packet are conserved and repeatable, and NEWS at the router does what it is for.
-//! Method: minutes of virtual time at a smaller bottleneck, a crowd of six times the quiet rate and twice what fits.
+//! Goal: flash crowds packet by packet are conserved and repeatable, and NEWS at the router does what it is
+//! for. Method: minutes of virtual time at a smaller bottleneck, a crowd of six times the quiet rate and
+//! twice what fits.
 
 use flashweir_admission::flash_crowd::{Mode, PlannerMode};
 use flashweir_core::Rate;

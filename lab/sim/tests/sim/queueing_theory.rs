@@ -1,5 +1,5 @@
-//! Goal: the server's waiting times are those of queueing theory. Method: systems whose mean delay has a closed form,
-//! several seeds each, a warm-up left out; the mean over the seeds within 2 % of the formula.
+//! Goal: the server's waiting times are those of queueing theory. Method: systems whose mean delay has a
+//! closed form, several seeds each, a warm-up left out; the mean over the seeds within 2 % of the formula.
 
 use flashweir_core::Duration;
 use flashweir_sim::request::{ClassModel, RunOutcome, Scenario, ServerModel, Work, run};

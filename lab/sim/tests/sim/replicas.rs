@@ -1,6 +1,7 @@
-//! Goal: the herd of ACDN's published rules is there, and gone with the repaired ones, at the loads of Esser's figures 4.10 to 4.12, with
-//! 1, 4 and 16 redirectors that know their own part only. Method: two servers, 507 documents of Minix3's
-//! popularity, a step after 21 s; ten seeds, each of which has to pass. The numbers of all seeds: `cargo test
+//! Goal: the herd of ACDN's published rules is there, and gone with the repaired ones, at the loads of
+//! Esser's figures 4.10 to 4.12, with 1, 4 and 16 redirectors that know their own part only. Method: two
+//! servers, 507 documents of Minix3's popularity, a step after 21 s; ten seeds, each of which has to pass.
+//! The numbers of all seeds: `cargo test
 //! -p flashweir-sim --test sim replicas:: -- --nocapture`.
 
 use flashweir_core::Duration;
@@ -78,8 +79,8 @@ fn settled(outcome: &ReplicasOutcome, interval_s: u64) -> std::ops::Range<f64> {
     copied_s.ceil() + 2.0 * interval_s as f64..(QUIET_S + CROWD_S) as f64
 }
 
-/// Goal: the load moves between the servers at full scale, with any report interval. Halves of a second, as servers that report each second at
-/// different moments change the weights twice a second.
+/// Goal: the load moves between the servers at full scale, with any report interval. Halves of a second, as
+/// servers that report each second at different moments change the weights twice a second.
 #[test]
 fn the_published_rules_bounce() {
     for (load, low_rps, interval_s) in FIGURES {
@@ -96,9 +97,9 @@ fn the_published_rules_bounce() {
     }
 }
 
-/// Goal: two intervals on, max/mean of the loads is 1.05 at most over any interval and no half second is above HW; and each second from one second
-/// after the crowd was found on is within a tenth of the mean (the fluctuation of 200 requests is a
-/// fourteenth).
+/// Goal: two intervals on, max/mean of the loads is 1.05 at most over any interval and no half second is
+/// above HW; and each second from one second after the crowd was found on is within a tenth of the mean
+/// (the fluctuation of 200 requests is a fourteenth).
 #[test]
 fn the_repaired_rules_do_not() {
     for redirectors in [1, 4, 16] {
@@ -124,8 +125,9 @@ fn the_repaired_rules_do_not() {
     }
 }
 
-/// Goal: all policies beside each other under the repaired placement, at 500/s and LW = 200 with one redirector. Only ACDN's weights bounce.
-/// The averaged ones are stable here (1 − memory = 0.2 < 0.33) and settle slowly.
+/// Goal: all policies beside each other under the repaired placement, at 500/s and LW = 200 with one
+/// redirector. Only ACDN's weights bounce. The averaged ones are stable here (1 − memory = 0.2 < 0.33) and
+/// settle slowly.
 #[test]
 fn of_all_policies_only_the_published_one_bounces() {
     let policies = [
@@ -149,7 +151,8 @@ fn of_all_policies_only_the_published_one_bounces() {
     }
 }
 
-/// Goal: a server that dies gets nothing after three report intervals, its documents have another home, and it is used again when it reports.
+/// Goal: a server that dies gets nothing after three report intervals, its documents have another home, and
+/// it is used again when it reports.
 #[test]
 fn a_dead_server_is_left_out_and_comes_back() {
     for seed in 1_001..1_004 {

@@ -1,5 +1,6 @@
-//! Goal: people, gate, server and faults do what their documentation says, and every run is a function of its scenario.
-//! Method: small runs with a known answer. The checkers of the simulator run after every step of all of them.
+//! Goal: people, gate, server and faults do what their documentation says, and every run is a function of
+//! its scenario. Method: small runs with a known answer. The checkers of the simulator run after every step
+//! of all of them.
 
 use flashweir_core::measure::Histogram;
 use flashweir_core::{Duration, Instant, Rate, Reason};
@@ -72,9 +73,9 @@ fn everything(seed: u64) -> Scenario {
     }
 }
 
-/// Goal: the same seed gives the same events, and a change of a rule shows what it changed. Method: two runs of one seed have
-/// one event hash; the counts are compared with the committed table, which holds every machine and build
-/// profile to the same run.
+/// Goal: the same seed gives the same events, and a change of a rule shows what it changed. Method: two
+/// runs of one seed have one event hash; the counts are compared with the committed table, which holds
+/// every machine and build profile to the same run.
 #[test]
 fn the_same_seed_is_the_same_run_and_has_the_committed_table() {
     let outcomes = [1, 1, 2].map(|seed| run(&everything(seed)).unwrap());
@@ -146,8 +147,8 @@ fn tenths_of_ms(histogram: &Histogram, share: f64) -> String {
     format!("{:.1}", histogram.quantile(share).unwrap_or(0) as f64 / 1e3)
 }
 
-/// Goal: the crowd is that of `flashweir load`. Method: walk through the very same people by hand and compare every
-/// second's count; the service answers at once, so that nothing else decides when they ask.
+/// Goal: the crowd is that of `flashweir load`. Method: walk through the very same people by hand and
+/// compare every second's count; the service answers at once, so that nothing else decides when they ask.
 #[test]
 fn the_people_are_those_of_the_load_tool() {
     let habits = Habits { session: reader("geometric:3", "exp:2s"), ..Habits::default() };

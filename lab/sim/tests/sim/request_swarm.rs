@@ -1,6 +1,6 @@
-//! Goal: nothing a scenario can say breaks conservation, bounds or determinism. Method: random scenarios, each seed with
-//! some features and faults off entirely and the others skewed; the simulator's checkers look after every
-//! step.
+//! Goal: nothing a scenario can say breaks conservation, bounds or determinism. Method: random scenarios,
+//! each seed with some features and faults off entirely and the others skewed; the simulator's checkers
+//! look after every step.
 //!
 //! `SWARM_SEEDS=10000 cargo test -p flashweir-sim --test sim request_swarm::` looks longer; a failure prints
 //! what repeats it.

@@ -1,6 +1,7 @@
-//! Goal: in a lasting crowd an admitted request does not wait for longer than the origin needs to stay busy, and bursts still have the
-//! queue that fits the target. Method: crowds of pages of 1, 5 and 50 ms in virtual time, over several seeds;
-//! response times of the crowd once it has lasted for some seconds, by histogram.
+//! Goal: in a lasting crowd an admitted request does not wait for longer than the origin needs to stay
+//! busy, and bursts still have the queue that fits the target. Method: crowds of pages of 1, 5 and 50 ms in
+//! virtual time, over several seeds; response times of the crowd once it has lasted for some seconds, by
+//! histogram.
 //!
 //! Regression: a crowd filled the queue of bursts for as long as it lasted, and each admitted request took
 //! 0.4 to 0.97 s of a target of 1 s.

@@ -10,8 +10,9 @@ use crate::recording::{
 use flashweir_testkit::{require_program, skip};
 use proptest::prelude::*;
 
-/// Goal: an Apache log of 2015 is understood to its last line (one lacks its very last quote). Expected numbers
-/// are those of a count with other tools over the same file. Its times were altered and jump back and forth.
+/// Goal: an Apache log of 2015 is understood to its last line (one lacks its very last quote). Expected
+/// numbers are those of a count with other tools over the same file. Its times were altered and jump back
+/// and forth.
 #[test]
 fn an_apache_log_of_ten_thousand_lines() {
     let name = "an_apache_log_of_ten_thousand_lines";
@@ -37,7 +38,8 @@ fn an_apache_log_of_ten_thousand_lines() {
     assert_eq!(error.to_string(), "line 4: 35 s before the latest time above it");
 }
 
-/// Goal: the NASA log as tab-separated values, read whole. Expected numbers are those of a count with other tools.
+/// Goal: the NASA log as tab-separated values, read whole. Expected numbers are those of a count with other
+/// tools.
 #[test]
 fn the_nasa_log_of_a_day() {
     let Some(text) = log("nasa_19950801_requests.tsv.gz", "the_nasa_log_of_a_day") else { return };

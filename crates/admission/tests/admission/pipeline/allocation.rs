@@ -1,4 +1,5 @@
-//! Goal: a decision allocates nothing once queues have grown. Method: the same crowd twice; the second time is counted.
+//! Goal: a decision allocates nothing once queues have grown. Method: the same crowd twice; the second time
+//! is counted.
 
 use crate::pipeline::ops::SentryMode;
 use flashweir_admission::flash_crowd::{self, CeilingPriority, Limit};

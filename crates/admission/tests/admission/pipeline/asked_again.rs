@@ -1,5 +1,6 @@
-//! Goal: what was counted once is counted no second time, and what no client sent never: no limit, baseline or share moves by it.
-//! Method: the same request over and over, in every way in which it can end; samples and ledgers must be those of one.
+//! Goal: what was counted once is counted no second time, and what no client sent never: no limit, baseline
+//! or share moves by it. Method: the same request over and over, in every way in which it can end; samples
+//! and ledgers must be those of one.
 
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_admission::pipeline::{

@@ -1,6 +1,7 @@
-//! Goal: no sequence of events loses a request or leaves a share behind, and a stage that does not bind changes no decision.
-//! Method: random operations on the pipelines of several workers, with an independent account of their answers that is
-//! compared with their ledgers and with what they share after every operation.
+//! Goal: no sequence of events loses a request or leaves a share behind, and a stage that does not bind
+//! changes no decision. Method: random operations on the pipelines of several workers, with an independent
+//! account of their answers that is compared with their ledgers and with what they share after every
+//! operation.
 //!
 //! `PROPTEST_CASES=20000 cargo test -p flashweir-admission --test admission pipeline::` looks longer.
 

@@ -35,8 +35,9 @@ proptest! {
         check(setup(SentryMode::Off), setup(SentryMode::Shadow), &ops);
     }
 
-    /// Goal: the candidate's account of tokens is the live one's. Method: both follow the same plans, through every way in which a
-    /// request can be refused, wait or be admitted; the samples of both are compared with each other, too.
+    /// Goal: the candidate's account of tokens is the live one's. Method: both follow the same plans,
+    /// through every way in which a request can be refused, wait or be admitted; the samples of both are
+    /// compared with each other, too.
     #[test]
     fn a_candidate_of_the_flash_crowd_stage_with_the_plans_in_force_agrees_about_every_request(ops in ops(300)) {
         let mut world = World::new(Setup { has_ceiling_twins: true, ..Setup::default() });

@@ -1,5 +1,6 @@
-//! Goal: what the sentry's gates promise to classes, for any input and any number of gates. Method: random operations,
-//! time included, against real gates that share one count, with a ledger that is checked after every step.
+//! Goal: what the sentry's gates promise to classes, for any input and any number of gates. Method: random
+//! operations, time included, against real gates that share one count, with a ledger that is checked after
+//! every step.
 
 mod world;
 
@@ -70,8 +71,8 @@ proptest! {
     }
 }
 
-/// Goal: deciding allocates nothing once the queue has been as long as it may be. Method: arrivals, ends, releases and
-/// leavers of four classes and many clients, in each way of deciding, counted by an allocator.
+/// Goal: deciding allocates nothing once the queue has been as long as it may be. Method: arrivals, ends,
+/// releases and leavers of four classes and many clients, in each way of deciding, counted by an allocator.
 #[test]
 fn deciding_allocates_nothing() {
     let test = BatchTest { servers_milli: 3_000, quantile_milli: 3_000, is_whole: false };

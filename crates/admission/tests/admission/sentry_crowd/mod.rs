@@ -1,5 +1,6 @@
-//! Goal: under a crowd the sentry keeps the more important whole, the origin busy and answers in time, with any of its
-//! policies. Method: gates and planner against an origin that shares itself evenly, in virtual time.
+//! Goal: under a crowd the sentry keeps the more important whole, the origin busy and answers in time, with
+//! any of its policies. Method: gates and planner against an origin that shares itself evenly, in virtual
+//! time.
 
 mod plant;
 
@@ -62,9 +63,10 @@ fn gold_is_whole_while_it_fits_and_the_origin_is_busy() {
     }
 }
 
-/// Goal: the published policies do what they did in a study of them (three servers that share evenly, exponential
-/// service times of 15.5 ms, 450 requests a second): `admitted` there was in order 183/10/0, 171/21/1,
-/// 165/23/6, 86/51/57, 183/11/0, 191/19/5, 174/12/2, 184/0/0 and 184/0/0, with the 95th percentile at 2.86,
+/// Goal: the published policies do what they did in a study of them (three servers that share evenly,
+/// exponential service times of 15.5 ms, 450 requests a second): `admitted` there was in order 183/10/0,
+/// 171/21/1, 165/23/6, 86/51/57, 183/11/0, 191/19/5, 174/12/2, 184/0/0 and 184/0/0, with the 95th
+/// percentile at 2.86,
 /// 0.90, 0.95, 0.97, 0.89, 84, 0.67, 0.69 and 0.40 s. (Which class the slow threshold lets in depends on how
 /// its rates begin.)
 #[test]
@@ -125,7 +127,8 @@ fn a_guarantee_holds_below_everybody_else() {
     assert!((130.0..400.0).contains(&scaled), "{scaled}");
 }
 
-/// Goal: what is guaranteed beyond what the origin can do does not swamp it, even before anything is known of it.
+/// Goal: what is guaranteed beyond what the origin can do does not swamp it, even before anything is known
+/// of it.
 #[test]
 fn impossible_guarantees_do_not_swamp_a_cold_origin() {
     let mut crowd = Crowd { quiet_s: 0.0, from_s: 0.0, to_s: 20.0, ..crowd(Policing::Reservation, 1) };

@@ -164,7 +164,8 @@ fn is_of_tests(attributes: &[Attribute]) -> bool {
     has_condition(attributes, |names| names.contains("test") && !names.contains("not"))
 }
 
-/// Returns true for what takes the place of a part that is built with a feature alone: the part itself is read.
+/// Returns true for what takes the place of a part that is built with a feature alone: the part itself is
+/// read.
 fn is_stand_in(attributes: &[Attribute]) -> bool {
     has_condition(attributes, |names| names.contains("feature") && names.contains("not"))
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 
 const HEAD: &str = "# Generated from crates/control/src/kubernetes/policy.rs; FLASHWEIR_BLESS=1 cargo test -p flashweir-control --features kubernetes writes it again.\n";
 
-/// Goal: what an operator installs accepts what the code reads. The chart has the same file, since Helm reads none outside of a chart.
+/// Goal: what an operator installs accepts what the code reads. The chart has the same file, since Helm
+/// reads none outside of a chart.
 #[test]
 fn the_definition_is_that_of_the_code() {
     let definition = serde_json::to_value(OverloadPolicy::crd()).expect("JSON");

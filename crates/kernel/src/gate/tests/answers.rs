@@ -168,9 +168,9 @@ fn an_answer_tells_whose_limit_was_met_and_a_connection_goes_on_when_that_change
     assert_eq!(gate.verdict(&request.after(&first)), DROP, "the end of the first is known all the same");
 }
 
-/// Goal: a client that is answered while the answers are rewritten gets one of them whole, or one that its kernel
-/// discards.
-/// Method: another thread writes without a pause; segments whose checksum is wrong are counted, and seldom.
+/// Goal: a client that is answered while the answers are rewritten gets one of them whole, or one that its
+/// kernel discards. Method: another thread writes without a pause; segments whose checksum is wrong are
+/// counted, and seldom.
 #[test]
 fn an_answer_that_is_written_anew_meanwhile_is_never_a_mixture() {
     let Some(gate) = require_closed("answer, rewritten", ExcessTreatment::Answer) else { return };

@@ -265,7 +265,8 @@ fn random_segment(rng: &mut Rng, crowded: &[u32], services: usize) -> Segment {
     Segment { sequence, flags, traffic_class, ..Segment::syn(source, server) }
 }
 
-/// Goal: no difference over any sequence. Method: each seed turns some operations off and runs a few thousand others.
+/// Goal: no difference over any sequence. Method: each seed turns some operations off and runs a few
+/// thousand others.
 #[test]
 fn the_gate_in_c_is_the_gate_in_rust() {
     let Some(mut gate) = require_closed("differential test of the gate", ExcessTreatment::Drop) else {
@@ -434,8 +435,8 @@ fn the_kernel_and_the_gateway_understand_a_plan_alike() {
     );
 }
 
-/// Goal: many processors at once never let in more than one bucket does. Method: threads run the program beside one
-/// another; the time stands still, so that exactly the burst is there.
+/// Goal: many processors at once never let in more than one bucket does. Method: threads run the program
+/// beside one another; the time stands still, so that exactly the burst is there.
 #[test]
 fn processors_share_one_bucket() {
     let Some(mut gate) = require_closed("one bucket for all processors", ExcessTreatment::Drop) else {

@@ -145,7 +145,8 @@ fn a_purged_source_is_dropped_until_its_time_is_over() {
     assert_eq!(gate.verdict(&syn()), PASS);
 }
 
-/// Goal: a client that hops from address to address within its /64 stays one source, and its neighbours are others.
+/// Goal: a client that hops from address to address within its /64 stays one source, and its neighbours are
+/// others.
 #[test]
 fn a_purged_source_of_ipv6_is_its_64() {
     let Some(mut gate) = require_closed("purged sources of IPv6", ExcessTreatment::Answer) else { return };

@@ -65,9 +65,9 @@ fn ceiling(rate_per_s: f64, burst: u32) -> Ceiling {
     Ceiling { rate: Rate::from_per_second(rate_per_s), burst }
 }
 
-/// Goal: the guarantee of a plan in tiers, in the kernel: with more load than fits, a rank gets what it asks for as long
-/// as it and the more important ones ask for less than the whole ceiling. Method: each rank has its network
-/// and asks evenly, the least important first; the last four of five seconds count.
+/// Goal: the guarantee of a plan in tiers, in the kernel: with more load than fits, a rank gets what it
+/// asks for as long as it and the more important ones ask for less than the whole ceiling. Method: each
+/// rank has its network and asks evenly, the least important first; the last four of five seconds count.
 #[test]
 fn important_connections_are_refused_last() {
     let Some(mut gate) = require_closed("tiers", ExcessTreatment::Drop) else { return };

@@ -103,8 +103,8 @@ fn random_flows_give_the_same_sketch_and_their_bytes() {
     }
 }
 
-/// Goal: flows whose hashes end alike cannot push a heavy one out. Method: far more of them than a set has places; the heavy one
-/// sends a quarter of all bytes.
+/// Goal: flows whose hashes end alike cannot push a heavy one out. Method: far more of them than a set has
+/// places; the heavy one sends a quarter of all bytes.
 #[test]
 fn a_heavy_flow_keeps_its_place_among_many_of_its_set() {
     let Some(mut classifier) = require("a set of flows", FlowKey::Source) else { return };

@@ -23,8 +23,9 @@ fn what_is_not_ip_passes_whatever_the_orders() {
     assert_eq!((counts.unread_frames, counts.offered_packets), (4, 0));
 }
 
-/// Goal: no bytes can make the program fail, and offered = purged + refused + sent holds for all. Method: valid frames with random
-/// bytes changed, and cut off anywhere, under orders that do everything half of the time.
+/// Goal: no bytes can make the program fail, and offered = purged + refused + sent holds for all. Method:
+/// valid frames with random bytes changed, and cut off anywhere, under orders that do everything half of
+/// the time.
 #[test]
 fn random_frames_are_counted_once_each() {
     let Some(mut classifier) = require("random frames at a link", FlowKey::FiveTuple) else { return };

@@ -145,8 +145,8 @@ fn step_ns(rng: &mut Rng) -> u64 {
     rng.below(most[chosen.unwrap_or(0)] + 1)
 }
 
-/// Goal: no difference over any sequence. Method: random packets of a few dozen flows, most of them data, at random
-/// times; steps back of the clock by a millisecond included.
+/// Goal: no difference over any sequence. Method: random packets of a few dozen flows, most of them data,
+/// at random times; steps back of the clock by a millisecond included.
 #[test]
 fn rates_in_c_are_rates_in_rust() {
     for reading in [Reading::Corrected, Reading::AsPublished] {

@@ -105,8 +105,8 @@ fn what_is_cut_off_lies_or_is_no_tcp_counts_nothing() {
     assert_eq!(observer.reading(), Observed { queue: None, ..Observed::default() });
 }
 
-/// Goal: a frame of any content passes untouched, and is an attempt to the observer exactly if it is one to the
-/// gate. Method: frames with random bytes changed, so that most get deep into the parser.
+/// Goal: a frame of any content passes untouched, and is an attempt to the observer exactly if it is one to
+/// the gate. Method: frames with random bytes changed, so that most get deep into the parser.
 #[test]
 fn random_damage_is_read_as_the_gate_reads_it() {
     let Some(mut observer) = require_corrected("random frames to an observer") else { return };

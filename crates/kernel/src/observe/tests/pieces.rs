@@ -15,8 +15,8 @@ const FIRST_BYTES: u8 = 20;
 /// Below a page the kernel would put everything into one piece.
 const PAYLOAD_BYTES: usize = 5_000;
 
-/// Goal: headers are found wherever they lie. Method: the kernel splits what a packet socket sends where a header before
-/// the frame says (packet(7), linux/virtio_net.h).
+/// Goal: headers are found wherever they lie. Method: the kernel splits what a packet socket sends where a
+/// header before the frame says (packet(7), linux/virtio_net.h).
 #[test]
 fn headers_in_pieces_are_put_together() {
     let test = "an observer of packets in pieces";

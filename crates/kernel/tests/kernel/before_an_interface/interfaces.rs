@@ -45,8 +45,8 @@ fn an_interface_that_does_not_take_the_gate_says_why_and_stays_as_it_was() {
     testbed.inside("client", || TcpStream::connect_timeout(&address, PATIENCE)).expect("a connection");
 }
 
-/// Goal: left to itself the gate chooses a hook from which its answers arrive. Method: a pair whose other end has nothing
-/// to receive them with but the stack, and a tap, whose driver has XDP.
+/// Goal: left to itself the gate chooses a hook from which its answers arrive. Method: a pair whose other
+/// end has nothing to receive them with but the stack, and a tap, whose driver has XDP.
 #[test]
 fn where_the_driver_would_lose_answers_the_stack_is_chosen() {
     let test = "hooks a kernel gate chooses";
@@ -153,9 +153,9 @@ fn a_gate_stays_before_an_interface_that_is_renamed_and_goes_with_one_that_is_de
     assert!(again.interface().is_some() && bench.attachments[0].interface().is_none());
 }
 
-/// Goal: packets that an offload joined, and frames larger than a page, pass whole, and are answered like others.
-/// Method: some megabytes each way over a connection that was there first, at each setting, and curl with a request of
-/// several segments.
+/// Goal: packets that an offload joined, and frames larger than a page, pass whole, and are answered like
+/// others. Method: some megabytes each way over a connection that was there first, at each setting, and
+/// curl with a request of several segments.
 #[test]
 fn jumbo_frames_and_joined_segments_pass_and_are_answered() {
     for (hook, mtu, expected) in [

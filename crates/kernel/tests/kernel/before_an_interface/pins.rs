@@ -45,8 +45,9 @@ fn run(program: &str, arguments: impl IntoIterator<Item = OsString>, directory: 
     Process::run(Path::new(program), Path::new("/"), PATIENCE, arguments)
 }
 
-/// Goal: from the first process's death to the second's end of taking over no client is admitted that should not be.
-/// Method: a client knocks all the while, and would be admitted by any packet that meets no gate or an open one.
+/// Goal: from the first process's death to the second's end of taking over no client is admitted that
+/// should not be. Method: a client knocks all the while, and would be admitted by any packet that meets no
+/// gate or an open one.
 #[test]
 fn a_pinned_gate_outlives_its_process_and_is_taken_over_without_a_gap() {
     let test = "a pinned kernel gate";

@@ -1,5 +1,5 @@
-//! Goal: a limit that is learned by the leader from all gateways' samples is divided, kept, and carried on by a new leader. Method: gateways whose samples are
-//! written by hand, in virtual time.
+//! Goal: a limit that is learned by the leader from all gateways' samples is divided, kept, and carried on
+//! by a new leader. Method: gateways whose samples are written by hand, in virtual time.
 
 use crate::shares::{JOIN_WAIT, ServiceLeader, ServiceMember, ShareState};
 use flashweir_admission::sentry::{ClassCounts, Plan, Policy, Sample, SentryPlanner};
@@ -72,8 +72,9 @@ fn a_gateway_that_starts_waits_for_a_share_and_then_acts_alone() {
     assert_eq!(member.report(later).share.share, f64::from(own.limit), "others leave it what it uses");
 }
 
-/// Goal: a gateway that hears of a leader before the leader hears of it admits one request at a time until it has a share, and keeps at least that
-/// where the leader dies at that moment. It failed with a share of nothing, kept for 15 s.
+/// Goal: a gateway that hears of a leader before the leader hears of it admits one request at a time until
+/// it has a share, and keeps at least that where the leader dies at that moment. It failed with a share of
+/// nothing, kept for 15 s.
 #[test]
 fn a_gateway_that_the_leader_has_not_heard_of_admits_one_request_at_a_time() {
     let mut leader = ServiceLeader::new(Instant::from_millis(100), 5, &policy());
@@ -154,7 +155,8 @@ proptest! {
     }
 }
 
-/// Goal: all gateways together never have more slots than the limit and a rounding for each, at any offered load.
+/// Goal: all gateways together never have more slots than the limit and a rounding for each, at any offered
+/// load.
 fn check_parts(offered: &[u64], seconds: u64) -> Result<(), TestCaseError> {
     let mut leader = ServiceLeader::new(Instant::from_millis(100), 1, &policy());
     let mut members = members(offered.len() as u64);

@@ -1,5 +1,5 @@
-//! Goal: the example keeps to what a real server asks for. Method: a scripted server that signs its field; `cargo test` builds the
-//! example beside this test.
+//! Goal: the example keeps to what a real server asks for. Method: a scripted server that signs its field;
+//! `cargo test` builds the example beside this test.
 
 use crate::client::{HmacKey, Keys};
 use flashweir_core::{Duration, Rate};

@@ -1,4 +1,5 @@
-//! Goal: the layer hears what a gRPC answer says in its trailers. Method: hyper's client and server of HTTP/2 on loopback.
+//! Goal: the layer hears what a gRPC answer says in its trailers. Method: hyper's client and server of
+//! HTTP/2 on loopback.
 
 use crate::client::{Caller, EndpointSettings, Node, NodeSettings, OverloadLayer, WatchedBody};
 use bytes::Bytes;

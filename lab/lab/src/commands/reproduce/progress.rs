@@ -91,8 +91,8 @@ mod tests {
         assert_eq!(line("X", Progress { done: 9, of: 9 }, seconds(61), true), "X: done in 61.0 s");
     }
 
-    /// Goal: a figure whose runs take long gives a sign all the same, and one at its end. Method: no run is over while four
-    /// lines are awaited.
+    /// Goal: a figure whose runs take long gives a sign all the same, and one at its end. Method: no run is
+    /// over while four lines are awaited.
     #[test]
     fn there_is_a_sign_without_any_run_that_ends() {
         let (wrote, lines) = channel();

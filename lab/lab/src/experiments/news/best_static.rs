@@ -120,8 +120,8 @@ fn beyond(by_limit: &[(u32, f64)]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Goal: a limit at an edge is passed until it is inside, or the next cannot be set. Without `beyond` the paper's four
-    /// would be all.
+    /// Goal: a limit at an edge is passed until it is inside, or the next cannot be set. Without `beyond`
+    /// the paper's four would be all.
     #[test]
     fn the_search_goes_on_beyond_the_best_at_an_edge() {
         let limits_searched = |best: u32| {

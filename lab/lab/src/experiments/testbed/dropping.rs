@@ -379,8 +379,8 @@ mod tests {
         response_times(&Scope::default(), &results).expect("a chart of nothing")
     }
 
-    /// Goal: the difference from the paper that matters is part of the finding. Without its condition, falling response times
-    /// of the controlled clients had the same shape as the paper's rising ones.
+    /// Goal: the difference from the paper that matters is part of the finding. Without its condition,
+    /// falling response times of the controlled clients had the same shape as the paper's rising ones.
     #[test]
     fn falling_response_times_of_controlled_clients_differ_from_the_papers_rising_ones() {
         let fallen = finding(3.31);

@@ -62,8 +62,8 @@ pub(super) const BEYOND_MAX: u32 = 5;
 mod tests {
     use super::*;
 
-    /// Goal: a peak outside of the stretch is passed, so that the best is not at an edge. Without the numbers beyond, the best
-    /// is the lowest or the highest of five.
+    /// Goal: a peak outside of the stretch is passed, so that the best is not at an edge. Without the
+    /// numbers beyond, the best is the lowest or the highest of five.
     #[test]
     fn a_peak_beyond_the_stretch_is_passed() {
         for peak in [60, 80, 90, 99, 100, 101, 134, 135, 140, 160] {

@@ -1,5 +1,5 @@
-//! Goal: an experiment is repeatable, judged by its rules, and its table changes only when an algorithm does. Method: one
-//! experiment with minutes instead of an hour, compared with the committed table.
+//! Goal: an experiment is repeatable, judged by its rules, and its table changes only when an algorithm
+//! does. Method: one experiment with minutes instead of an hour, compared with the committed table.
 
 use crate::experiments::{
     ELSEWHERE, EXPERIMENTS, Finding, Laboratory, OPENING_MATCH, Options, document, find, revised, text,
@@ -112,8 +112,8 @@ fn purges_counts_have_the_committed_tables() {
     }
 }
 
-/// Goal: the committed document has every experiment once, in order, and is what would be written again; a finding
-/// takes the place of its section alone.
+/// Goal: the committed document has every experiment once, in order, and is what would be written again; a
+/// finding takes the place of its section alone.
 #[test]
 fn the_committed_document_is_whole_and_a_finding_replaces_its_own_section() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reproduction.md");
@@ -161,8 +161,8 @@ fn the_committed_document_counts_its_verdicts() {
     }
 }
 
-/// Goal: CAT-F4 and PURGE-F5 are measured, and so have numbers in the document. Method: a measurement of one seed; the numbers
-/// are the machine's, so only what does not depend on it is asked.
+/// Goal: CAT-F4 and PURGE-F5 are measured, and so have numbers in the document. Method: a measurement of
+/// one seed; the numbers are the machine's, so only what does not depend on it is asked.
 #[test]
 fn measured_figures_have_numbers() {
     let laboratory = Laboratory::new(Options { seeds: 1, ..Options::default() }).expect("options in range");
@@ -188,8 +188,8 @@ fn short_runs_on_the_testbed_have_the_committed_tables() {
     }
 }
 
-/// Goal: a log of the match takes the place of the counts in the repository, and its name is the first of the notes; without
-/// a log they name the file of the counts.
+/// Goal: a log of the match takes the place of the counts in the repository, and its name is the first of
+/// the notes; without a log they name the file of the counts.
 #[test]
 fn a_log_changes_who_comes_and_is_named_first_in_the_notes() {
     let minute = |minute: u32| {

@@ -1,5 +1,5 @@
-//! Goal: the committed scenarios hold, and fail when the controller is taken away. Method: one seed of each, as
-//! `flashweir sim` runs it; several seeds where one shows too little.
+//! Goal: the committed scenarios hold, and fail when the controller is taken away. Method: one seed of
+//! each, as `flashweir sim` runs it; several seeds where one shows too little.
 
 use crate::scenario::{Scenario, Settings, Sheet};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Goal: every scenario in docs/simulator.md is one and does what it says, and every committed file is one. Method: each
-//! is read, those of the manual also run, as `flashweir sim` does.
+//! Goal: every scenario in docs/simulator.md is one and does what it says, and every committed file is one.
+//! Method: each is read, those of the manual also run, as `flashweir sim` does.
 
 use crate::scenario::{Scenario, Settings, Sheet, Statistic};
 use std::path::PathBuf;

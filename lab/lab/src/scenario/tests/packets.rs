@@ -1,5 +1,5 @@
-//! Goal: links in a file make the packet level it says, its statistics are those of the packets, and what is wrong is reported
-//! in one line. Method: small texts; short runs with a known answer.
+//! Goal: links in a file make the packet level it says, its statistics are those of the packets, and what
+//! is wrong is reported in one line. Method: small texts; short runs with a known answer.
 
 use crate::scenario::{Scenario, Settings, Sheet, swarm_text};
 use flashweir_core::{Duration, Rate};

@@ -89,9 +89,9 @@ fn what_makes_numbers_doubtful_comes_before_them() {
     assert!(page.contains("by so much the stack stays below the line"));
 }
 
-/// Goal: no run makes a page that is slow to open. Method: the longest series that is kept (two hours in seconds)
-/// with no two neighbours alike, every bucket in use, distributions of 20,000 values, and as many classes as
-/// have pictures.
+/// Goal: no run makes a page that is slow to open. Method: the longest series that is kept (two hours in
+/// seconds) with no two neighbours alike, every bucket in use, distributions of 20,000 values, and as many
+/// classes as have pictures.
 #[test]
 fn a_long_run_is_below_a_megabyte() {
     let mut result = sample::crowd(7_200, 8);

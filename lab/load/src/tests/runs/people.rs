@@ -1,5 +1,6 @@
-//! Goal: people do what they are said to do (sessions, patience, retries, classes), and the books tell it. Method:
-//! scripted servers on loopback; counts are exact, times have wide bounds since the machine is shared.
+//! Goal: people do what they are said to do (sessions, patience, retries, classes), and the books tell it.
+//! Method: scripted servers on loopback; counts are exact, times have wide bounds since the machine is
+//! shared.
 
 use crate::tests::runs::common::{
     SECOND, burst, for_everybody, origin, plan, planned, run, serve, serve_each, url,

@@ -1,5 +1,5 @@
-//! Goal: for every behaviour of a server, a try is counted by its true outcome. Method: servers on loopback that follow
-//! a script, and real TLS and HTTP/2 ones; every wait is bounded.
+//! Goal: for every behaviour of a server, a try is counted by its true outcome. Method: servers on loopback
+//! that follow a script, and real TLS and HTTP/2 ones; every wait is bounded.
 
 mod http1;
 mod http1_connections;

@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(tried.len(), 5);
     }
 
-    /// Goal: a top beyond the grid is found, on either side and for either knob, and is no edge. Method: tops outside; the
-    /// grid alone would end at 10 or 50.
+    /// Goal: a top beyond the grid is found, on either side and for either knob, and is no edge. Method:
+    /// tops outside; the grid alone would end at 10 or 50.
     #[test]
     fn a_grid_is_extended_until_the_best_is_no_edge() {
         for (top, tried) in [(80, 3 + 4), (60, 3 + 2), (50, 3 + 1), (30, 3)] {

@@ -1,5 +1,6 @@
-//! Goal: the checker of calm finds a rule that refuses while nothing is short, and says nothing of one that refuses because the origin is short.
-//! Method: fixed limits before origins that only wait, and before four processors that are offered three times what they can do.
+//! Goal: the checker of calm finds a rule that refuses while nothing is short, and says nothing of one that
+//! refuses because the origin is short. Method: fixed limits before origins that only wait, and before four
+//! processors that are offered three times what they can do.
 
 use super::calm_table::{ROWS, Row};
 use super::mixture::{Load, Mixture, Names, Origin};
@@ -31,7 +32,8 @@ fn behind_limit(cell: &Mixture, limit: u32) -> CalmReport {
     cell.run_checked(Some(limit), Learning::SHIPPED, 1).calm.expect("the check was asked for")
 }
 
-/// Method: a limit of 2 before thirty pages and two polls a second: polls hold both places, and pages are refused though the origin is as quick as alone.
+/// Method: a limit of 2 before thirty pages and two polls a second: polls hold both places, and pages are
+/// refused though the origin is as quick as alone.
 #[test]
 fn a_limit_of_two_beside_polls_breaks_calm() {
     let report = row("polls-20s").run(Names::Known, Some(2), 1).calm.expect("the check was asked for");
@@ -55,8 +57,8 @@ fn a_limit_that_is_not_reached_keeps_calm() {
     }
 }
 
-/// Method: three times what the origin can do behind limits at and above its processors. At 4 all take as long as alone, and the processors are at full use; at 8
-/// and 16 they take longer.
+/// Method: three times what the origin can do behind limits at and above its processors. At 4 all take as
+/// long as alone, and the processors are at full use; at 8 and 16 they take longer.
 #[test]
 fn a_limit_before_an_overloaded_origin_breaks_no_calm() {
     let cell = crowd(Origin::Shared, 0.0);
@@ -77,8 +79,8 @@ fn a_limit_that_leaves_processors_idle_breaks_calm() {
     assert!(report.broken.len() > 100, "{:?}", report.problem());
 }
 
-/// Method: slow requests hold the 32 workers of a pool while they wait; at limits of 32 and 64 they are taken, or the processors are; a limit of 2 leaves both
-/// idle.
+/// Method: slow requests hold the 32 workers of a pool while they wait; at limits of 32 and 64 they are
+/// taken, or the processors are; a limit of 2 leaves both idle.
 #[test]
 fn a_pool_is_short_when_its_workers_are_taken() {
     let cell = crowd(Origin::Pool, 1.0);

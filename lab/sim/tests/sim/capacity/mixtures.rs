@@ -1,4 +1,5 @@
-//! Goal: the ruler of mixtures is right where the answer is known. Method: the number and the names of its cells, and scores of quick ones.
+//! Goal: the ruler of mixtures is right where the answer is known. Method: the number and the names of its
+//! cells, and scores of quick ones.
 
 use super::mixture::{Load, Mixture, Names, Origin};
 use super::mixture_score::Score;
@@ -16,8 +17,8 @@ fn every_value_of_every_dimension_has_cells_and_names_are_unique() {
     assert_eq!(words.len(), 3 + 3 + 4 + 3 + 2 + 3 + 2 + 2 + 2);
 }
 
-/// Method: pages of 1 ms and slow requests of 10 ms, all work: any limit will do while half of the capacity is offered, so the rule has what the best fixed limit has, and
-/// refuses nothing.
+/// Method: pages of 1 ms and slow requests of 10 ms, all work: any limit will do while half of the capacity
+/// is offered, so the rule has what the best fixed limit has, and refuses nothing.
 #[test]
 fn quiet_requests_of_much_the_same_time_are_left_alone() {
     let cell = Mixture {
@@ -45,8 +46,9 @@ fn quiet_requests_of_much_the_same_time_are_left_alone() {
     assert!(score.calm.0 > 50 && score.p95_over_target < 0.1, "{score:?}");
 }
 
-/// Method: a crowd of pages beside slow requests that wait 1.5 s and do no work. By Little's law there are 44 slow ones in flight at the capacity; the best limit has
-/// room for about as many, far more than there are processors, and comes near the capacity.
+/// Method: a crowd of pages beside slow requests that wait 1.5 s and do no work. By Little's law there are
+/// 44 slow ones in flight at the capacity; the best limit has room for about as many, far more than there
+/// are processors, and comes near the capacity.
 #[test]
 fn the_best_fixed_limit_has_room_for_requests_that_wait() {
     let cell = Mixture {

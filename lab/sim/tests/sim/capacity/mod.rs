@@ -100,8 +100,9 @@ fn a_target_that_cannot_be_met_is_reported() {
     assert!(score.share > 0.9 && score.throughput_share > 0.9, "{score:?}");
 }
 
-/// Goal: a target that no limit meets is reported during the whole crowd, and not only while the number of servers is known. Method: four
-/// crowds; a rule that reported it only then did so for none of one crowd and for a fiftieth of another.
+/// Goal: a target that no limit meets is reported during the whole crowd, and not only while the number of
+/// servers is known. Method: four crowds; a rule that reported it only then did so for none of one crowd
+/// and for a fiftieth of another.
 #[test]
 fn a_target_that_cannot_be_met_stays_reported() {
     for seed in 1..=4 {
@@ -111,8 +112,9 @@ fn a_target_that_cannot_be_met_stays_reported() {
     }
 }
 
-/// Goal: one request that was quick by chance before anything was known does not keep the limit far below what a quiet stretch needs.
-/// Method: the first request takes 5 ms of a usual 500; with a rule that compared it with others four in five of the quiet stretch were refused.
+/// Goal: one request that was quick by chance before anything was known does not keep the limit far below
+/// what a quiet stretch needs. Method: the first request takes 5 ms of a usual 500; with a rule that
+/// compared it with others four in five of the quiet stretch were refused.
 #[test]
 fn one_quick_request_does_not_keep_the_limit_down() {
     let score = Score::of(&cell(64, 500, Spread::Exponential, 1.0, 3.0, Change::Steady), &[66]);
@@ -121,10 +123,10 @@ fn one_quick_request_does_not_keep_the_limit_down() {
     assert!((refused as f64) < 0.3 * offered as f64 && score.throughput_share > 0.95, "{score:?}");
 }
 
-/// Goal: where one request in ten takes forty times as long as the others, and no limit answers it in time, the long ones do not keep the limit
-/// at a few of 64 servers. Method: the mean of eight crowds, .70 (.59 to .86 each: of three versions of the
-/// rule each had its own worst crowd), and each one; with a rule that took the places of long requests for a
-/// slow origin they had .02 to .08 of the throughput.
+/// Goal: where one request in ten takes forty times as long as the others, and no limit answers it in time,
+/// the long ones do not keep the limit at a few of 64 servers. Method: the mean of eight crowds, .70 (.59
+/// to .86 each: of three versions of the rule each had its own worst crowd), and each one; with a rule that
+/// took the places of long requests for a slow origin they had .02 to .08 of the throughput.
 #[test]
 fn a_few_very_long_requests_do_not_keep_the_limit_down() {
     let cell = cell(64, 500, Spread::Heavy, 1.0, 3.0, Change::Steady);
@@ -134,9 +136,10 @@ fn a_few_very_long_requests_do_not_keep_the_limit_down() {
     assert!(shares.iter().all(|share| *share > 0.5), "{shares:?}");
 }
 
-/// Goal: requests of half a second, of which each may take no more than twice as long, are answered in time again soon after the origin lost two
-/// thirds of its servers. Method: ten times what sixteen servers can do; with a rule that lowered the limit
-/// by a half at most, and doubled it in the crowd, 0.83 of what can be had.
+/// Goal: requests of half a second, of which each may take no more than twice as long, are answered in time
+/// again soon after the origin lost two thirds of its servers. Method: ten times what sixteen servers can
+/// do; with a rule that lowered the limit by a half at most, and doubled it in the crowd, 0.83 of what can
+/// be had.
 #[test]
 fn a_slow_origin_that_lost_most_of_its_servers_is_not_kept_overloaded() {
     let seeds: Vec<u64> = (1..=8).collect();
@@ -145,9 +148,9 @@ fn a_slow_origin_that_lost_most_of_its_servers_is_not_kept_overloaded() {
     assert!(score.share > 0.86 && score.worst_share > 0.7, "{score:?}");
 }
 
-/// Goal: a limit above what the origin takes in at once goes down, though what the origin works on does not get on. Method: 128 workers and room for 64,
-/// a refusal costs a tenth of an answer, and ten times what can be done is offered; with a rule that waited
-/// until ages settled, 0.65 of what can be had.
+/// Goal: a limit above what the origin takes in at once goes down, though what the origin works on does not
+/// get on. Method: 128 workers and room for 64, a refusal costs a tenth of an answer, and ten times what
+/// can be done is offered; with a rule that waited until ages settled, 0.65 of what can be had.
 #[test]
 fn an_origin_that_is_busy_with_refusing_is_sent_less() {
     let score = Score::of(&cell(64, 100, Spread::Heavy, 3.0, 10.0, Change::Pool), &[31]);
@@ -155,9 +158,9 @@ fn an_origin_that_is_busy_with_refusing_is_sent_less() {
     assert!(score.share > 0.85, "{score:?}");
 }
 
-/// Goal: in a crowd at an origin whose knee was found the limit does not double: too high a limit makes all in flight late. Method: each raise by
-/// the model in a crowd during which the servers go and come back; with a rule that doubled, one went from 45
-/// to 90.
+/// Goal: in a crowd at an origin whose knee was found the limit does not double: too high a limit makes all
+/// in flight late. Method: each raise by the model in a crowd during which the servers go and come back;
+/// with a rule that doubled, one went from 45 to 90.
 #[test]
 fn a_limit_does_not_double_in_a_crowd() {
     let cell = cell(64, 500, Spread::Constant, 1.0, 3.0, Change::FewerCores);
@@ -177,7 +180,8 @@ fn a_limit_does_not_double_in_a_crowd() {
     );
 }
 
-/// Goal: a limit of 1 can go up. Method: one server that becomes three; where half an octave was all, 0.74 of what can be had in eight crowds.
+/// Goal: a limit of 1 can go up. Method: one server that becomes three; where half an octave was all, 0.74
+/// of what can be had in eight crowds.
 #[test]
 fn a_limit_of_one_goes_up() {
     let seeds: Vec<u64> = (501..=508).collect();

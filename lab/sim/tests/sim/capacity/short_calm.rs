@@ -1,6 +1,6 @@
-//! Goal: a crowd at a service of which little is known yet does not make many answers late. Method: one server, 50 ms a page, two
-//! seconds of calm, then ten times what it can do, twenty crowds; when what waited went by the times of the
-//! calm, in one crowd 12 % of the answers were late.
+//! Goal: a crowd at a service of which little is known yet does not make many answers late. Method: one
+//! server, 50 ms a page, two seconds of calm, then ten times what it can do, twenty crowds; when what
+//! waited went by the times of the calm, in one crowd 12 % of the answers were late.
 
 use flashweir_admission::sentry;
 use flashweir_core::Duration;

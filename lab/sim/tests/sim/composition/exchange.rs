@@ -1,5 +1,6 @@
-//! Goal: no controller takes another's effect, or another's shortage, for its own. Method: plants where only one part of a
-//! response's time grows: at the origin, on the way to the client, or by clients who leave.
+//! Goal: no controller takes another's effect, or another's shortage, for its own. Method: plants where
+//! only one part of a response's time grows: at the origin, on the way to the client, or by clients who
+//! leave.
 
 use crate::composition::MS;
 use crate::composition::plant::{CALM_S, Composition, Plant, aborters, crowd};

@@ -1,5 +1,6 @@
-//! Goal: with the origin short, a crowd at one host leaves the others their usual demand. Method: two hosts at one origin of 100
-//! requests a second, 20 each; then one of them gets many times what the origin can do.
+//! Goal: with the origin short, a crowd at one host leaves the others their usual demand. Method: two hosts
+//! at one origin of 100 requests a second, 20 each; then one of them gets many times what the origin can
+//! do.
 
 use super::plant::{CALM_S, CROWD_S, Composition};
 use flashweir_core::Duration;

@@ -1,6 +1,6 @@
-//! Goal: the stages together are no worse than the best of them alone, and each owner judges only its own part of a response's
-//! time. Method: plants with one bottleneck each, a crowd, and the same crowd through one stage alone; the
-//! worst of some seeds counts.
+//! Goal: the stages together are no worse than the best of them alone, and each owner judges only its own
+//! part of a response's time. Method: plants with one bottleneck each, a crowd, and the same crowd through
+//! one stage alone; the worst of some seeds counts.
 
 mod exchange;
 mod gate_queue;
@@ -71,8 +71,9 @@ fn a_narrow_link_carries_nine_tenths_of_what_the_best_fixed_rate_gets_through() 
     }
 }
 
-/// Goal: a ceiling is never cut below what was carried before, and who has left does not lower it. Method: a router sees
-/// packets only; the origin serves first come, first served; eight times as many come at once.
+/// Goal: a ceiling is never cut below what was carried before, and who has left does not lower it. Method:
+/// a router sees packets only; the origin serves first come, first served; eight times as many come at
+/// once.
 #[test]
 fn a_router_before_a_queue_that_is_first_come_first_served_keeps_it_useful() {
     let plant = Plant::BehindRouter { count: 1, work: 9 * MS };

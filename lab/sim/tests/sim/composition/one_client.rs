@@ -1,6 +1,7 @@
-//! Goal: no client takes the others' room. Method: people who ask for three fifths of what an origin can do, each once, beside one
-//! client with many connections, which asks again 20 ms after each answer and each refusal; the share of
-//! people who are answered in time, with the seconds in which the client is found out.
+//! Goal: no client takes the others' room. Method: people who ask for three fifths of what an origin can
+//! do, each once, beside one client with many connections, which asks again 20 ms after each answer and
+//! each refusal; the share of people who are answered in time, with the seconds in which the client is
+//! found out.
 
 use super::plant::{CALM_S, CROWD_S, Composition};
 use flashweir_core::Duration;

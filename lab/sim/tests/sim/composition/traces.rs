@@ -96,8 +96,8 @@ fn short_of(rates: &[f64], outcome: &flashweir_sim::request::RunOutcome) -> f64 
     if short.is_empty() { 1.0 } else { busy / short.len() as f64 * good as f64 / completed.max(1) as f64 }
 }
 
-/// Goal: where single seconds bring more than the origin can do and three do not, the sentry's queue is the answer, and nothing
-/// else acts. Method: three minutes of each day by the second.
+/// Goal: where single seconds bring more than the origin can do and three do not, the sentry's queue is the
+/// answer, and nothing else acts. Method: three minutes of each day by the second.
 #[test]
 fn single_seconds_of_bursty_days_raise_no_alarm_and_the_ceiling_refuses_nobody() {
     let Some(counts) = trace_counts(FOUR_WEEKS, 0, "single_seconds_of_bursty_days") else { return };

@@ -1,6 +1,6 @@
-//! Goal: people in sessions are served beside any crawler, which gets what is left, and no client is demoted in quiet hours. Method: a
-//! small site with people and a crawler, through the gateway's own stages; seeds that nothing was tuned on;
-//! the worst counts.
+//! Goal: people in sessions are served beside any crawler, which gets what is left, and no client is
+//! demoted in quiet hours. Method: a small site with people and a crawler, through the gateway's own
+//! stages; seeds that nothing was tuned on; the worst counts.
 
 mod plant;
 mod quiet;

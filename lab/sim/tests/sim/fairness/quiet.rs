@@ -1,6 +1,6 @@
-//! Goal: quiet hours demote no client. Method: the quiet hours of all recordings beside the product, squeezed to minutes and scaled so
-//! that their busiest second stays below what the site can do; a third of the requests comes from one address
-//! without sessions.
+//! Goal: quiet hours demote no client. Method: the quiet hours of all recordings beside the product,
+//! squeezed to minutes and scaled so that their busiest second stays below what the site can do; a third of
+//! the requests comes from one address without sessions.
 
 use crate::fairness::plant::{CAPACITY_RPS, Protection, policy};
 use flashweir_core::Duration;

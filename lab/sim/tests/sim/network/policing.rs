@@ -1,5 +1,6 @@
-//! Goal: disciplines that treat flows differently do at a link what they are for, and their sources behave as they should. Method:
-//! responsive flows beside a flood through one bottleneck, with several seeds; the worst is judged.
+//! Goal: disciplines that treat flows differently do at a link what they are for, and their sources behave
+//! as they should. Method: responsive flows beside a flood through one bottleneck, with several seeds; the
+//! worst is judged.
 
 use flashweir_core::measure::jain_index;
 use flashweir_core::{Duration, Instant};
@@ -119,7 +120,8 @@ fn purge_gives_ten_flows_their_share_beside_a_flood() {
     }
 }
 
-/// Goal: nothing is dropped for fairness where there is room. Method: one flow with half of the link beside nine that send little.
+/// Goal: nothing is dropped for fairness where there is room. Method: one flow with half of the link beside
+/// nine that send little.
 #[test]
 fn purge_drops_nothing_on_a_link_with_room() {
     let mut controls = vec![RateControl::Unresponsive { rate_bits_per_s: 50_000 }; 9];

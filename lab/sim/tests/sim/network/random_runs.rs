@@ -223,8 +223,8 @@ fn the_random_runs_reach_every_end() {
     assert!(sum.iter().all(|&times| times >= 10), "{sum:?}");
 }
 
-/// Goal: a change of the model shows what it changed, and every machine and build profile has the same runs. Method: ten
-/// runs beside the committed table; half of their bottlenecks treat flows differently.
+/// Goal: a change of the model shows what it changed, and every machine and build profile has the same
+/// runs. Method: ten runs beside the committed table; half of their bottlenecks treat flows differently.
 #[test]
 fn these_runs_have_the_committed_table() {
     let mut table = String::from(

@@ -88,9 +88,9 @@ fn turns(it: &ApplicationOutcome) -> usize {
     directions.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
-/// Goal: servers that an application keeps for what has passed go at once to another that refuses requests. Method: the second crowd begins 8 s after the
-/// first has left, as in `make bench-pool`, where it once waited 32 s for its servers and was served less
-/// than by servers that stay.
+/// Goal: servers that an application keeps for what has passed go at once to another that refuses requests.
+/// Method: the second crowd begins 8 s after the first has left, as in `make bench-pool`, where it once
+/// waited 32 s for its servers and was served less than by servers that stay.
 #[test]
 fn a_second_crowd_does_not_wait_for_what_the_first_needed() {
     let course = Course::BENCH;
@@ -128,8 +128,9 @@ fn courses(count: u64) -> impl Iterator<Item = Course> {
     })
 }
 
-/// Goal: servers do not move to and fro. Method: 600 courses. Each application grows and shrinks once, but for chance: one rate in thirty thousand exceeds
-/// four standard errors. Once they went between two applications of equal worth every half second.
+/// Goal: servers do not move to and fro. Method: 600 courses. Each application grows and shrinks once, but
+/// for chance: one rate in thirty thousand exceeds four standard errors. Once they went between two
+/// applications of equal worth every half second.
 #[test]
 fn servers_turn_once_for_each_crowd() {
     const COURSES: u64 = 600;

@@ -219,9 +219,9 @@ fn work_for_each_byte_makes_a_server_of_so_many_bytes_a_second() {
     assert!((served_rps - 100.0).abs() < 1.0, "{served_rps}");
 }
 
-/// Goal: the same seed gives the same events, and a change of a rule shows what it changed. Method: two runs of one seed are
-/// equal; the counts are compared with the committed table, which holds every machine and build profile to
-/// the same run.
+/// Goal: the same seed gives the same events, and a change of a rule shows what it changed. Method: two
+/// runs of one seed are equal; the counts are compared with the committed table, which holds every machine
+/// and build profile to the same run.
 #[test]
 fn the_same_seed_is_the_same_run_and_has_the_committed_table() {
     let scenario = |seed| {

@@ -20,8 +20,9 @@ fn completed_share(seed: u64, calls: u32, coordinated: bool) -> f64 {
     outcome.total().completed as f64 / 50.0 / (CAPACITY_RPS / f64::from(calls))
 }
 
-/// Goal: what is begun is finished. Without coordination each call is judged by itself: of p of the calls that are served, p + p² + …
-/// fill the capacity, and of the user requests pⁿ are completed. At twice the capacity that makes 1, 0.76 and
+/// Goal: what is begun is finished. Without coordination each call is judged by itself: of p of the calls
+/// that are served, p + p² + … fill the capacity, and of the user requests pⁿ are completed. At twice the
+/// capacity that makes 1, 0.76 and
 /// 0.65 of the oracle's for one, two and three calls.
 #[test]
 fn what_is_begun_is_finished() {

@@ -27,8 +27,8 @@ fn refused_share(outcome: &SendersOutcome) -> f64 {
     refused as f64 / (OVERLOAD * CAPACITY_RPS * LENGTH_S as f64)
 }
 
-/// Goal: a node that knows nothing asks for less before a backlog has grown that it has to refuse. Without that, the first two seconds of one
-/// sender's crowd were 500 refusals, 1.9 % of what a minute offers.
+/// Goal: a node that knows nothing asks for less before a backlog has grown that it has to refuse. Without
+/// that, the first two seconds of one sender's crowd were 500 refusals, 1.9 % of what a minute offers.
 #[test]
 fn a_cold_node_in_the_middle_of_a_crowd_refuses_little() {
     for senders in [1, SENDERS] {

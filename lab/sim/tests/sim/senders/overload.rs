@@ -30,7 +30,8 @@ fn in_time(seed: u64, measured: &Measured) {
     assert!(measured.p95_s <= TARGET.as_secs_f64(), "seed {seed}: {measured:?}");
 }
 
-/// Goal: cooperating senders keep the node busy and its answers in time, and the node refuses next to nothing.
+/// Goal: cooperating senders keep the node busy and its answers in time, and the node refuses next to
+/// nothing.
 #[test]
 fn cooperating_senders_leave_the_node_little_to_refuse() {
     each_seed(
@@ -53,8 +54,9 @@ fn lost_and_late_messages_change_nothing() {
     });
 }
 
-/// Goal: a sender that ignores feedback takes nothing from the others. Method: one of twenty offers what they offer and sends all of
-/// it. Its own excess is refused at the node, so only the others' calls count for what the node refuses.
+/// Goal: a sender that ignores feedback takes nothing from the others. Method: one of twenty offers what
+/// they offer and sends all of it. Its own excess is refused at the node, so only the others' calls count
+/// for what the node refuses.
 #[test]
 fn a_sender_that_ignores_feedback_takes_nothing_from_the_others() {
     let change = |it: &mut Scenario| {
@@ -81,9 +83,9 @@ fn a_sender_that_ignores_feedback_takes_nothing_from_the_others() {
     });
 }
 
-/// Goal: a sender that calls all of its requests the most important ones gets what it sends of those and no more, and the others share the rest as
-/// before. Method: one of twenty offers half of the capacity, all of rank 0; the node believes it. (Whether
-/// it does is the node's to decide.)
+/// Goal: a sender that calls all of its requests the most important ones gets what it sends of those and no
+/// more, and the others share the rest as before. Method: one of twenty offers half of the capacity, all of
+/// rank 0; the node believes it. (Whether it does is the node's to decide.)
 #[test]
 fn a_sender_that_lies_about_its_class_leaves_the_others_their_shares_of_the_rest() {
     let change = |it: &mut Scenario| {
@@ -108,8 +110,8 @@ fn a_sender_that_lies_about_its_class_leaves_the_others_their_shares_of_the_rest
     });
 }
 
-/// Goal: the ladder beside the sentry throttles nothing that the sentry alone would let through. Method: the same crowd with the sentry
-/// alone; the useful part of the origin's time may be 0.01 less.
+/// Goal: the ladder beside the sentry throttles nothing that the sentry alone would let through. Method:
+/// the same crowd with the sentry alone; the useful part of the origin's time may be 0.01 less.
 #[test]
 fn ladder_and_sentry_together_are_as_useful_as_the_sentry_alone() {
     for seed in SEEDS {

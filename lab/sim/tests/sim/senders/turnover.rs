@@ -5,9 +5,9 @@ use flashweir_core::{Duration, Rng};
 use flashweir_sim::request::senders::{Scenario, SenderModel, run};
 use flashweir_workload::{ArrivalProcess, RateProfile};
 
-/// Goal: the rate at the node does not swing between on and off. Method: ten senders stay, ten join and leave at random, each for 5
-/// to 30 s, all with a tenth of the capacity and one with three, so that the load is above it. The calls of
-/// each second, from 10 s after the surge on.
+/// Goal: the rate at the node does not swing between on and off. Method: ten senders stay, ten join and
+/// leave at random, each for 5 to 30 s, all with a tenth of the capacity and one with three, so that the
+/// load is above it. The calls of each second, from 10 s after the surge on.
 #[test]
 fn the_rate_does_not_swing_while_senders_join_and_leave() {
     let mut worst = (f64::INFINITY, 0.0_f64);
@@ -38,7 +38,8 @@ fn the_rate_does_not_swing_while_senders_join_and_leave() {
     assert!(worst.0 >= 0.9 && worst.1 <= 1.1, "{worst:?}");
 }
 
-/// Goal: three seconds after the load has gone no sender is limited any more. Method: 225 % for 30 s, then half of the capacity.
+/// Goal: three seconds after the load has gone no sender is limited any more. Method: 225 % for 30 s, then
+/// half of the capacity.
 #[test]
 fn three_seconds_after_the_load_no_sender_is_limited() {
     for seed in SEEDS {
