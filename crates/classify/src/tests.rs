@@ -367,11 +367,11 @@ fn a_head_is_classified_alike_whatever_has_read_it() {
             let builder = Request::builder().method(method).uri(target);
             let builder = fields.iter().fold(builder, |builder, (name, value)| builder.header(*name, *value));
             let (parts, ()) = builder.body(()).expect("request").into_parts();
-            let of_spans = classifier.classify(&spans, client, None).expect("a service");
+            let of_spans = classifier.classify(spans, client, None).expect("a service");
             let of_parts = classifier.classify(&parts, client, None).expect("a service");
             assert_eq!(format!("{of_spans:?}"), format!("{of_parts:?}"), "{bytes}");
             let signs =
-                (classifier.signs(&spans, client, None, true), classifier.signs(&parts, client, None, true));
+                (classifier.signs(spans, client, None, true), classifier.signs(&parts, client, None, true));
             assert_eq!(signs.0, signs.1, "{bytes}");
             classes.insert(of_spans.class);
         }

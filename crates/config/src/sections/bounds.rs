@@ -15,7 +15,7 @@ use crate::text::{DurationText, SizeText};
 pub struct BoundsFile {
     /// Connections from clients, over all workers. Some more are still answered with 503, the rest are
     /// closed. Where the limit on open files allows fewer, that holds, and a warning at start says so.
-    /// Valid: `1` to `1048576`. Raised: more memory (some 30 KiB each, with a
+    /// Valid: `1` to `1048576`. Raised: more memory (some 10 KiB each, with a
     /// response under way that its client does not read 130 KiB, with TLS more) and more open files.
     /// Lowered: people who only keep a connection open push others out.
     /// Example: `max_connections = 50000`.

@@ -290,7 +290,7 @@ mod tests {
             other.headers.entry("date").or_insert_with(|| HeaderValue::from_static("today"));
             assert_eq!(sorted(&written), sorted(&other), "{text}");
             let as_types = one.to_parts();
-            assert_eq!(as_types.headers.contains_key("connection"), false, "{text}");
+            assert!(!as_types.headers.contains_key("connection"), "{text}");
             let reason = |parts: &Parts| parts.extensions.get::<hyper::ext::ReasonPhrase>().cloned();
             assert_eq!((written.status, reason(&written)), (other.status, reason(&other)), "{text}");
         }

@@ -135,7 +135,7 @@ impl RequestReader {
         if !self.is_whole {
             return None;
         }
-        let spans = mem::replace(&mut self.spans, RequestSpans::new());
+        let spans = mem::take(&mut self.spans);
         self.restart();
         Some(spans)
     }

@@ -67,6 +67,12 @@ pub struct ResponseSpans {
     fields: FieldTable,
 }
 
+impl Default for ResponseSpans {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl ResponseSpans {
     const fn new() -> Self {
         Self {
@@ -143,7 +149,7 @@ impl ResponseReader {
         if !self.is_whole {
             return None;
         }
-        let spans = mem::replace(&mut self.spans, ResponseSpans::new());
+        let spans = mem::take(&mut self.spans);
         self.restart();
         Some(spans)
     }
