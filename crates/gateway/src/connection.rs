@@ -93,7 +93,7 @@ where
     count_end(worker, &served);
     if client.left_body_unread.get() || served.violation == Some(FramingViolation::FrameFlood) {
         // The wire outlives the server's half of it, so the socket is still open.
-        let _ = tokio::time::timeout(LINGER, client.wire.discard(LINGER_BYTES)).await;
+        let _ = tokio::time::timeout(LINGER, Box::pin(client.wire.discard(LINGER_BYTES))).await;
     }
 }
 
