@@ -233,6 +233,29 @@ mod tests {
         fields
     }
 
+    /// A server may send any byte: no head that is read makes a panic of its conversion.
+    #[test]
+    fn the_types_hold_each_byte_that_the_reader_accepts() {
+        let mut held = 0;
+        for byte in 0..=255u8 {
+            for (before, after) in [("a", ": b"), ("a: b", "c"), ("a: ", ""), ("content-type: b", "")] {
+                let text = [b"HTTP/1.1 200 O", before.as_bytes(), &[byte], after.as_bytes()];
+                let [start, before, byte, after] = text;
+                let line = [start, b"K\r\n", before, byte, after, b"\r\n\r\n"].concat();
+                let reason = [start, byte, b"\r\na: b\r\n\r\n"].concat();
+                for text in [line, reason] {
+                    let Some(mut head) = read(&text) else { continue };
+                    if head.prepare().is_ok() {
+                        held += 1;
+                        assert!(head.into_parts().headers.contains_key("via"));
+                    }
+                    let _ = read(&text).expect("the same").into_parts();
+                }
+            }
+        }
+        assert!(held > 500, "{held}");
+    }
+
     /// A head that stays spans goes back to the client as one with the types does.
     #[test]
     fn both_kinds_of_head_are_prepared_alike() {

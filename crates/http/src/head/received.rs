@@ -207,7 +207,11 @@ mod tests {
     use http::HeaderMap;
 
     fn read(text: &str) -> Option<ReceivedHead> {
-        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        read_bytes(text.as_bytes())
+    }
+
+    fn read_bytes(text: &[u8]) -> Option<ReceivedHead> {
+        let bytes = Bytes::copy_from_slice(text);
         let mut reader = RequestReader::new(HeadLimits { bytes_max: 16_384, fields_max: 100 });
         reader.read(&bytes).ok()??;
         ReceivedHead::new(bytes, reader.take()?)
@@ -225,6 +229,34 @@ mod tests {
         is_peer_trusted: false,
         scheme: ClientScheme::Http,
     };
+
+    /// A client may send any byte: no head that is read makes a panic of its conversion.
+    #[test]
+    fn the_types_hold_each_byte_that_the_reader_accepts() {
+        let mut held = 0;
+        for byte in 0..=255u8 {
+            let sign = char::from(byte);
+            for (method, target, line) in [
+                (format!("G{sign}"), "/".to_owned(), "a: b".to_owned()),
+                ("GET".to_owned(), format!("/{sign}?{sign}"), "a: b".to_owned()),
+                ("GET".to_owned(), "/".to_owned(), format!("a{sign}: b")),
+                ("GET".to_owned(), "/".to_owned(), format!("a: b{sign}c")),
+                ("GET".to_owned(), "/".to_owned(), format!("host: {sign}")),
+            ] {
+                // Each sign as one byte, as ISO 8859-1 has it.
+                let text = format!("{method} {target} HTTP/1.1\r\nhost: h\r\n{line}\r\n\r\n");
+                let bytes: Vec<u8> =
+                    text.replace("host: h\r\nhost", "host").chars().map(|sign| sign as u8).collect();
+                let Some(mut head) = read_bytes(&bytes) else { continue };
+                held += 1;
+                let _ = head.to_parts();
+                if prepare_head(&mut head, &HOP, &ForwardedMemo::default()).is_ok() {
+                    assert!(head.into_parts().headers.contains_key("via"), "{text}");
+                }
+            }
+        }
+        assert!(held > 500, "{held}");
+    }
 
     /// A head that stays spans goes to the next hop as one with the types does.
     #[test]
