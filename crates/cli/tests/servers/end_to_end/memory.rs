@@ -1,5 +1,6 @@
 //! Memory that clients can make the gateway keep is bounded, and given back.
 
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,30 @@ fn settled(mut look: impl FnMut() -> u64) -> u64 {
     })
 }
 
+/// Goal: thousands of people who only keep a connection open cost little (docs/config.md has the number).
+/// Method: each has been answered once.
+#[test]
+fn an_idle_connection_costs_little() {
+    const IDLE: u64 = 1_000;
+    const BYTES_MAX: u64 = 12 << 10;
+    let upstream = Upstream::reflecting();
+    let gateway = before(&upstream).start();
+    (0..50).for_each(|_| assert_eq!(gateway.get("/").status(), 200));
+    let base = resident_kb(&gateway);
+    let mut idle: Vec<TcpStream> = Vec::new();
+    for _ in 0..IDLE {
+        let mut stream = TcpStream::connect(gateway.address()).expect("a connection");
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let mut answer = [0; 4_096];
+        let length = stream.read(&mut answer).expect("an answer");
+        assert!(answer[..length].starts_with(b"HTTP/1.1 200 "));
+        idle.push(stream);
+    }
+    let each = (settled(|| resident_kb(&gateway)) - base) * 1_024 / IDLE;
+    println!("{each} bytes for each idle connection");
+    assert!(each <= BYTES_MAX, "{each} bytes for each idle connection");
+}
+
 #[test]
 fn memory_comes_back_after_a_flood_of_connections() {
     const FLOOD: usize = 1_500;
@@ -64,7 +89,6 @@ fn memory_comes_back_after_a_flood_of_connections() {
     let connect = |address: SocketAddr| TcpStream::connect(address).expect("a connection");
     let flood: Vec<TcpStream> = (0..FLOOD).map(|_| connect(gateway.address())).collect();
     for mut stream in &flood {
-        use std::io::Write as _;
         stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     }
     gateway.wait_metric("flashweir_connections_open", FLOOD as f64);
