@@ -75,8 +75,7 @@ where
     let service = {
         let (worker, client) = (worker.clone(), client.clone());
         move |request: IncomingRequest, connection: &flashweir_http::serve::Connection| {
-            // Boxed, or an idle connection would keep the room for a request of several kilobytes.
-            Box::pin(handle(worker.clone(), client.clone(), connection.clone(), request))
+            handle(worker.clone(), client.clone(), connection.clone(), request)
         }
     };
     let mut io = server.guard(io);

@@ -196,7 +196,7 @@ impl Watch {
                 (from, from, 1.0)
             }
         };
-        let Some(delivery) = self.permit.handed_over(self.status) else {
+        let Some(delivery) = self.permit.handed_over(now, self.status) else {
             let why = self.unmeasured.unwrap_or(Unmeasured::Error);
             responses.metrics.measurement.unmeasured.increment(why);
             return;

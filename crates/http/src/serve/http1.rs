@@ -30,8 +30,10 @@ pub(super) struct Http1<Io, S, F, B> {
     service: S,
     connection: Connection,
     stage: Stage,
+    /// Boxed at the first request, for all until it is idle for some time: it has the room for a request of
+    /// several kilobytes.
+    answer: Option<Pin<Box<Option<F>>>>,
     /// Boxed once for all requests.
-    answer: Pin<Box<Option<F>>>,
     body: Pin<Box<Option<B>>>,
     /// Failure of the body, returned after what came before it is written.
     failed: Option<BoxError>,
@@ -72,7 +74,7 @@ where
             service,
             connection,
             stage: Stage::Reading,
-            answer: Box::pin(None),
+            answer: None,
             body: Box::pin(None),
             failed: None,
             in_flight: None,
@@ -84,7 +86,7 @@ where
 
     /// The stream, and what was read of it and not used.
     pub(super) fn take_stream(&mut self) -> Option<(Io, BytesMut)> {
-        self.answer.set(None);
+        self.answer = None;
         self.body.set(None);
         self.wire.take_stream()
     }
@@ -288,21 +290,23 @@ where
                     None => self.stage = Stage::Closing,
                     Some(request) => {
                         self.in_flight = Some(InFlight::begin(&self.connection));
-                        self.answer.set(Some((self.service)(request, &self.connection)));
+                        let answer = (self.service)(request, &self.connection);
+                        match &mut self.answer {
+                            Some(place) => place.set(Some(answer)),
+                            None => self.answer = Some(Box::pin(Some(answer))),
+                        }
                         self.stage = Stage::Answering;
                     }
                 },
                 Stage::Answering => {
-                    let Some(answer) = self.answer.as_mut().as_pin_mut() else {
-                        self.stage = Stage::Closing;
-                        continue;
-                    };
+                    let place = self.answer.as_mut().expect("a request is being answered");
+                    let answer = place.as_mut().as_pin_mut().expect("it has not been answered");
                     let Poll::Ready(response) = answer.poll(cx) else {
                         self.wire.send_interims(cx)?;
                         self.wire.watch(cx)?;
                         return Poll::Pending;
                     };
-                    self.answer.set(None);
+                    place.set(None);
                     self.begin_response(response.map_err(Into::into)?.into_answer())?;
                     self.stage = Stage::Sending;
                 }
@@ -360,6 +364,7 @@ where
     }
 
     fn release(&mut self) {
+        self.answer = None;
         self.wire.inner.borrow_mut().release();
     }
 }
