@@ -14,7 +14,9 @@ pub enum GatewayError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The admin port cannot be had.
-    #[error("cannot listen on {address} for admin requests: {source}")]
+    #[error(
+        "cannot listen on {address} for admin requests: {source}; --admin or admin.address names another one"
+    )]
     AdminListen {
         /// The address.
         address: SocketAddr,

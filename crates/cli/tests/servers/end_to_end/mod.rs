@@ -9,6 +9,7 @@ mod command_line;
 mod descriptors;
 mod drain;
 mod expectations;
+mod first_minute;
 mod flash_crowd_candidate;
 mod forwarded_fields;
 mod hop_by_hop;
