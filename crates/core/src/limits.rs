@@ -57,6 +57,10 @@ pub const LOAD_PEOPLE_WAITING: usize = 1_000_000;
 pub const ORIGIN_WORK_MS: f64 = 60_000.0;
 /// Body the origin may be asked for in one request, bytes.
 pub const ORIGIN_BODY_BYTES: u64 = 1 << 30;
+/// Lines of the access log that a worker gathers before it hands them over, bytes.
+pub const ACCESS_LOG_BYTES: usize = 32 << 10;
+/// Parcels of lines that wait for the access log's file, of all workers: some 8 MB.
+pub const ACCESS_LOG_QUEUE: usize = 256;
 /// Connections the kernel keeps for one listener before they are accepted; the kernel's own cap may be lower.
 pub const ACCEPT_BACKLOG: i32 = 4_096;
 /// Connections beyond a bound that are still answered with a refusal, over all workers: some 30 MB of memory.

@@ -1,5 +1,6 @@
 //! The body of any answer to a client.
 
+use crate::access_log::LoggedBody;
 use crate::cache::CopyBody;
 use crate::finish::ForwardedBody;
 use bytes::Bytes;
@@ -17,6 +18,7 @@ pin_project! {
         Own { #[pin] body: Full<Bytes> },
         Forwarded { #[pin] body: ForwardedBody },
         Copy { #[pin] body: CopyBody },
+        Logged { body: LoggedBody },
     }
 }
 
@@ -24,6 +26,14 @@ impl Body {
     /// An answer that is complete already.
     pub(crate) fn own(bytes: Bytes) -> Self {
         Self::Own { body: Full::new(bytes) }
+    }
+
+    /// The upstream whose response it is, by its place in the configuration.
+    pub(crate) fn upstream(&self) -> Option<usize> {
+        match self {
+            Self::Forwarded { body } => Some(body.upstream()),
+            Self::Own { .. } | Self::Copy { .. } | Self::Logged { .. } => None,
+        }
     }
 }
 
@@ -39,6 +49,7 @@ impl http_body::Body for Body {
             BodyProjection::Own { body } => body.poll_frame(cx).map_err(|never| match never {}),
             BodyProjection::Forwarded { body } => body.poll_frame(cx),
             BodyProjection::Copy { body } => body.poll_frame(cx),
+            BodyProjection::Logged { body } => body.poll_frame(cx),
         }
     }
 
@@ -47,6 +58,7 @@ impl http_body::Body for Body {
             Self::Own { body } => body.is_end_stream(),
             Self::Forwarded { body } => body.is_end_stream(),
             Self::Copy { body } => body.is_end_stream(),
+            Self::Logged { body } => body.is_end_stream(),
         }
     }
 
@@ -55,6 +67,7 @@ impl http_body::Body for Body {
             Self::Own { body } => body.size_hint(),
             Self::Forwarded { body } => body.size_hint(),
             Self::Copy { body } => body.size_hint(),
+            Self::Logged { body } => body.size_hint(),
         }
     }
 }

@@ -73,6 +73,14 @@ pub enum GatewayError {
         /// The reason.
         source: io::Error,
     },
+    /// The access log cannot be written.
+    #[error("cannot write the access log {} (log.access.file): {source}", file.display())]
+    AccessLog {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// The operating system refused a thread, a timer or a signal handler.
     #[error("cannot start: {0}")]
     Start(#[source] io::Error),
@@ -100,6 +108,7 @@ impl GatewayError {
             | Self::WithoutNats
             | Self::WithoutKubernetes
             | Self::Record { .. }
+            | Self::AccessLog { .. }
             | Self::Tls(_)
             | Self::Upstream(_)
             | Self::Kernel(_)

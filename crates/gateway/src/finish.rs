@@ -126,6 +126,14 @@ impl ForwardedBody {
         watch.report_if_long(now, &inner.size_hint());
         Self { inner, watch: Some(watch) }
     }
+
+    /// The upstream that answers, by its place in the configuration.
+    pub(crate) fn upstream(&self) -> usize {
+        match &self.inner {
+            Source::Upstream { body } => body.upstream(),
+            Source::Begun { rest, .. } => rest.upstream(),
+        }
+    }
 }
 
 impl Watch {

@@ -1,5 +1,6 @@
 //! State that all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
 
+use crate::access_log::AccessLines;
 use crate::agents::Machines;
 use crate::bounds::Bounds;
 use crate::cache::CacheShared;
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) telemetry: Telemetry,
     /// Log lines that load could make frequent.
     pub(crate) warnings: Arc<Warnings>,
+    /// Takes the workers' lines of the access log, where one is written.
+    pub(crate) access_lines: Option<AccessLines>,
     /// Addresses for clients (with the ports the system chose for port 0).
     pub(crate) listening_on: Vec<SocketAddr>,
     draining: AtomicBool,
@@ -119,6 +122,7 @@ pub(crate) struct Parts {
     pub(crate) live: Live,
     pub(crate) workers: usize,
     pub(crate) listening_on: Vec<SocketAddr>,
+    pub(crate) access_lines: Option<AccessLines>,
     /// Under which URL classes were learned; `None` to draw one.
     pub(crate) url_key: Option<UrlKey>,
 }
@@ -157,6 +161,7 @@ impl Shared {
             bounds: Bounds::new(hasher),
             telemetry,
             warnings,
+            access_lines: parts.access_lines,
             listening_on: parts.listening_on,
             draining: AtomicBool::new(false),
         })

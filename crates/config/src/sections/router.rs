@@ -73,7 +73,7 @@ impl RouterConfig {
             admin: Admin::check(&file.admin, &listen)?,
             state: State::check(file.state, directory, overrides, "router")?,
             gateway: Gateway::check(file.gateway)?,
-            log: Log::check(&file.log),
+            log: Log::check(file.log, directory)?,
             kernel,
             link,
         })

@@ -1,5 +1,6 @@
 //! Behaviour of `flashweir` towards its users, tested through the real binary, one theme in each file.
 
+mod access_log;
 mod admin;
 mod back_pressure;
 mod bounds;
