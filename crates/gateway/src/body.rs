@@ -3,6 +3,7 @@
 use crate::cache::CopyBody;
 use crate::finish::ForwardedBody;
 use bytes::Bytes;
+use flashweir_http::pipe::{PipeSource, PolledPipe};
 use flashweir_http::upstream::UpstreamError;
 use http_body::{Frame, SizeHint};
 use http_body_util::Full;
@@ -24,6 +25,15 @@ impl Body {
     /// An answer that is complete already.
     pub(crate) fn own(bytes: Bytes) -> Self {
         Self::Own { body: Full::new(bytes) }
+    }
+}
+
+impl PipeSource for Body {
+    fn poll_pipe(self: Pin<&mut Self>, cx: &mut Context<'_>) -> PolledPipe {
+        match self.project() {
+            BodyProjection::Forwarded { body } => body.poll_pipe(cx),
+            BodyProjection::Own { .. } | BodyProjection::Copy { .. } => Poll::Ready(None),
+        }
     }
 }
 

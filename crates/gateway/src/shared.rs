@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) warnings: Arc<Warnings>,
     /// Addresses for clients (with the ports the system chose for port 0).
     pub(crate) listening_on: Vec<SocketAddr>,
+    /// Pipes that each worker may have.
+    pub(crate) pipes_per_worker: usize,
     draining: AtomicBool,
 }
 
@@ -158,6 +160,7 @@ impl Shared {
             telemetry,
             warnings,
             listening_on: parts.listening_on,
+            pipes_per_worker: descriptors::pipes_per_worker(descriptors::limit(), parts.workers),
             draining: AtomicBool::new(false),
         })
     }
