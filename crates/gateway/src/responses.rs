@@ -23,7 +23,7 @@ pub(crate) struct Responses {
     pub(crate) metrics: Arc<WorkerMetrics>,
     /// Learns how each request ended.
     pub(crate) pipeline: Rc<PipelineHost>,
-    /// Through which large bodies go.
+    /// Pipes for large bodies.
     pub(crate) pipes: Rc<Pipes>,
     readers: SlowReaders,
     transfers: RefCell<Transfers>,

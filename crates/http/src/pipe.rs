@@ -62,7 +62,7 @@ pub trait PipeSink {
 pub(crate) type WritePipe<Io> = fn(&mut Io, &mut Context<'_>, &mut Pipe) -> Poll<io::Result<usize>>;
 
 impl Pipes {
-    /// At most `in_use_max` pipes at once.
+    /// A pool of at most `in_use_max` pipes in use at once.
     #[must_use]
     pub fn new(in_use_max: usize) -> Rc<Self> {
         Rc::new(Self { idle: RefCell::default(), in_use: Cell::new(0), in_use_max })

@@ -27,7 +27,7 @@ labels! {
         UpstreamConnections => "upstream_connections",
         /// Responses whose acknowledgement is awaited; more go unmeasured.
         AcksAwaited => "acks_awaited",
-        /// Pipes through which large bodies go; parts of further ones are copied.
+        /// Pipes for large bodies; without one, a part of a body is copied.
         Pipes => "pipes",
         /// Latencies counted by class between two samples; those of further classes are counted without it.
         LatencyCells => "latency_cells",
