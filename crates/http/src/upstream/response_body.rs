@@ -91,8 +91,8 @@ impl<B: RequestBody> UpstreamBody<B> {
         self.index
     }
 
-    /// Bytes of content that are still in the upstream's socket, or still to come to it, and can be moved from
-    /// there into pipes.
+    /// Bytes of content that are still in the upstream's socket, or still to come to it, and can be moved
+    /// from there into pipes.
     #[must_use]
     pub fn movable_bytes(&self) -> u64 {
         match &self.source {
