@@ -11,7 +11,6 @@ use socket2::SockRef;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
 
 /// Bytes that no socket buffers on loopback take.
 const MORE_THAN_BUFFERS: usize = 64 << 20;
