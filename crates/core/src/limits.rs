@@ -70,6 +70,11 @@ pub const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
 pub const DESCRIPTORS_FIXED: usize = 64;
 /// Open files of each worker that are no connections: its listeners and its runtime.
 pub const DESCRIPTORS_PER_WORKER: usize = 8;
+/// Pipes of each worker, for large bodies: two open files each, and 64 KiB of kernel memory while a client
+/// has not taken the bytes in them.
+pub const PIPES_PER_WORKER: usize = 64;
+/// All pipes have at most this part (1/n) of the open files.
+pub const PIPES_DESCRIPTOR_PARTS: usize = 16;
 /// Admin connections at once that may ask for anything: a scraper, and a few people.
 pub const ADMIN_CONNECTIONS: usize = 64;
 /// Admin connections at once besides, which have not asked yet or ask for `/healthz` and `/readyz`.

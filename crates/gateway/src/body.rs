@@ -4,6 +4,7 @@ use crate::access_log::LoggedBody;
 use crate::cache::CopyBody;
 use crate::finish::ForwardedBody;
 use bytes::Bytes;
+use flashweir_http::pipe::{PipeSource, PolledPipe};
 use flashweir_http::upstream::UpstreamError;
 use http_body::{Frame, SizeHint};
 use http_body_util::Full;
@@ -33,6 +34,16 @@ impl Body {
         match self {
             Self::Forwarded { body } => Some(body.upstream()),
             Self::Own { .. } | Self::Copy { .. } | Self::Logged { .. } => None,
+        }
+    }
+}
+
+impl PipeSource for Body {
+    fn poll_pipe(self: Pin<&mut Self>, cx: &mut Context<'_>) -> PolledPipe {
+        match self.project() {
+            BodyProjection::Forwarded { body } => body.poll_pipe(cx),
+            BodyProjection::Logged { body } => body.poll_pipe(cx),
+            BodyProjection::Own { .. } | BodyProjection::Copy { .. } => Poll::Ready(None),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::shared::Shared;
 use crate::upload::UploadRoom;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_core::Rng;
+use flashweir_http::pipe::Pipes;
 use flashweir_telemetry::WorkerMetrics;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -77,6 +78,7 @@ impl WorkerContext {
                 shared.clone(),
                 metrics.clone(),
                 pipeline.clone(),
+                Pipes::new(shared.pipes_per_worker),
                 sweep_wanted.clone(),
             ),
             uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),

@@ -74,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) access_lines: Option<AccessLines>,
     /// Addresses for clients (with the ports the system chose for port 0).
     pub(crate) listening_on: Vec<SocketAddr>,
+    /// Pipes that each worker may have.
+    pub(crate) pipes_per_worker: usize,
     draining: AtomicBool,
 }
 
@@ -163,6 +165,7 @@ impl Shared {
             warnings,
             access_lines: parts.access_lines,
             listening_on: parts.listening_on,
+            pipes_per_worker: descriptors::pipes_per_worker(descriptors::limit(), parts.workers),
             draining: AtomicBool::new(false),
         })
     }

@@ -17,6 +17,7 @@ mod http2_frames;
 pub mod interim;
 pub mod listen;
 mod outbox;
+pub mod pipe;
 mod receive;
 pub mod rules;
 pub mod serve;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use flashweir_classify::Classified;
 use flashweir_core::{DecisionId, Duration, Instant, Reason};
 use flashweir_http::head::ReceivedHead;
+use flashweir_http::pipe::{PipeSource as _, PolledPipe};
 use flashweir_http::upstream::UpstreamError;
 use flashweir_http1::head::{KnownField, RequestView};
 use http::{StatusCode, Version};
@@ -195,15 +196,24 @@ impl LoggedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
         let polled = self.body.as_mut().poll_frame(cx);
         match &polled {
-            Poll::Ready(Some(Ok(frame))) => {
-                let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
-                self.entry.bytes.set(self.entry.bytes.get() + bytes);
-                self.entry.is_complete.set(self.body.is_end_stream());
-            }
+            Poll::Ready(Some(Ok(frame))) => self.passed(frame.data_ref().map_or(0, Bytes::len)),
             Poll::Ready(None) => self.entry.is_complete.set(true),
             Poll::Ready(Some(Err(_))) | Poll::Pending => {}
         }
         polled
+    }
+
+    pub(crate) fn poll_pipe(&mut self, cx: &mut Context<'_>) -> PolledPipe {
+        let polled = self.body.as_mut().poll_pipe(cx);
+        if let Poll::Ready(Some(Ok(pipe))) = &polled {
+            self.passed(pipe.len());
+        }
+        polled
+    }
+
+    fn passed(&self, bytes: usize) {
+        self.entry.bytes.set(self.entry.bytes.get() + bytes as u64);
+        self.entry.is_complete.set(self.body.is_end_stream());
     }
 
     pub(crate) fn is_end_stream(&self) -> bool {

@@ -80,7 +80,9 @@ pub(crate) async fn handle(
 fn logged(entry: Option<Box<Entry>>, answer: Answer<Body>) -> Answer<Body> {
     let Some(entry) = entry else { return answer };
     entry.answered(answer.head.status(), &answer.body);
-    Answer { head: answer.head, body: Body::Logged { body: LoggedBody::new(answer.body, entry) } }
+    let offers_pipes = answer.offers_pipes();
+    let logged = answer.map(|body| Body::Logged { body: LoggedBody::new(body, entry) });
+    if offers_pipes { logged.in_pipes() } else { logged }
 }
 
 async fn decide(

@@ -8,6 +8,7 @@ use super::{Connection, Drive, IncomingRequest, date, response_head};
 use crate::guarded::Guarded;
 use crate::head::{Answer, IntoAnswer, ReceivedHead};
 use crate::head_types;
+use crate::pipe::{Pipe, PollPipe};
 use bytes::{Buf, Bytes, BytesMut};
 use flashweir_http1::FramingViolation;
 use flashweir_http1::body::{BodyFraming, CHUNK_END, ContentFrame};
@@ -35,6 +36,8 @@ pub(super) struct Http1<Io, S, F, B> {
     answer: Option<Pin<Box<Option<F>>>>,
     /// Boxed once for all requests.
     body: Pin<Box<Option<B>>>,
+    /// Gives the body in pipes, where it offers them and the client's stream takes them.
+    poll_pipe: Option<PollPipe<B>>,
     /// Failure of the body, returned after what came before it is written.
     failed: Option<BoxError>,
     in_flight: Option<InFlight>,
@@ -68,14 +71,14 @@ where
     E: Into<BoxError>,
 {
     pub(super) fn new(io: Guarded<Io>, head: HeadLimits, service: S, connection: Connection) -> Self {
-        let (io, received, ends, guard) = io.into_parts();
         Self {
-            wire: Rc::new(Wire::new(io, &received, head, ends, guard)),
+            wire: Rc::new(Wire::new(io.into_parts(), head)),
             service,
             connection,
             stage: Stage::Reading,
             answer: None,
             body: Box::pin(None),
+            poll_pipe: None,
             failed: None,
             in_flight: None,
             is_head: false,
@@ -176,8 +179,9 @@ where
 
     /// Writes the head of the response.
     fn begin_response(&mut self, answer: Answer<B>) -> Result<(), BoxError> {
-        let Answer { mut head, body } = answer;
+        let Answer { mut head, body, poll_pipe } = answer;
         let inner = &mut *self.wire.inner.borrow_mut();
+        self.poll_pipe = poll_pipe.filter(|_| inner.write_pipe.is_some());
         let body_use = match inner.is_body_dropped {
             true => RequestBodyUse::Discard,
             false => RequestBodyUse::Read,
@@ -229,18 +233,44 @@ where
                 self.end_response()?;
                 break;
             }
+            if let Some(poll_pipe) = self.poll_pipe {
+                match poll_pipe(body.as_mut(), cx) {
+                    Poll::Pending => return Ok(true),
+                    Poll::Ready(None) => {}
+                    Poll::Ready(Some(Ok(pipe))) => {
+                        self.put_pipe(pipe)?;
+                        continue;
+                    }
+                    Poll::Ready(Some(Err(error))) => {
+                        self.fail(error);
+                        break;
+                    }
+                }
+            }
             match body.as_mut().poll_frame(cx) {
                 Poll::Pending => return Ok(true),
                 Poll::Ready(None) => self.end_response()?,
                 Poll::Ready(Some(Ok(frame))) => self.put(frame)?,
-                // What came before goes out first: a response that breaks off shows that it does.
-                Poll::Ready(Some(Err(error))) => {
-                    self.failed = Some(error.into());
-                    self.body.set(None);
-                }
+                Poll::Ready(Some(Err(error))) => self.fail(error.into()),
             }
         }
         Ok(false)
+    }
+
+    /// The body has failed. What came before goes out first: a response that breaks off shows that it does.
+    fn fail(&mut self, error: BoxError) {
+        self.failed = Some(error);
+        self.body.set(None);
+    }
+
+    fn put_pipe(&mut self, pipe: Pipe) -> Result<(), BoxError> {
+        let inner = &mut *self.wire.inner.borrow_mut();
+        match inner.machine.frame(pipe.len() as u64)? {
+            ContentFrame::Plain => inner.outbox.put_pipe(b"", pipe, b""),
+            ContentFrame::Chunk(prefix) => inner.outbox.put_pipe(prefix.as_bytes(), pipe, CHUNK_END),
+            ContentFrame::Discard => {}
+        }
+        Ok(())
     }
 
     fn put(&mut self, frame: Frame<Bytes>) -> Result<(), BoxError> {

@@ -47,7 +47,7 @@ impl<B: RequestBody> Upstreams<B> {
                     in_flight.answered(head.status(), settings.learns_response_times().then_some(sent));
                     let idle_timeout = settings.body_idle_timeout;
                     let body = UpstreamBody::of_http1(connection, pool, in_flight, idle_timeout);
-                    return Ok(Answer { head, body });
+                    return Ok(Answer::new(head, body));
                 }
                 Some(Err(error)) => error,
                 None => {
