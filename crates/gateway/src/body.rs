@@ -1,12 +1,12 @@
 //! The body of any answer to a client.
 
-use crate::access_log::LoggedBody;
+use crate::access_log::{AnswerSource, Entry};
 use crate::cache::CopyBody;
 use crate::finish::ForwardedBody;
 use bytes::Bytes;
 use flashweir_http::pipe::{PipeSource, PolledPipe};
 use flashweir_http::upstream::UpstreamError;
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::Full;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
@@ -29,11 +29,19 @@ impl Body {
         Self::Own { body: Full::new(bytes) }
     }
 
-    /// The upstream whose response it is, by its place in the configuration.
-    pub(crate) fn upstream(&self) -> Option<usize> {
+    /// The same, whose end writes the line of this request.
+    pub(crate) fn logged(self, entry: Box<Entry>) -> Self {
+        entry.set_complete(self.is_end_stream());
+        Self::Logged { body: LoggedBody { body: Box::pin(self), entry } }
+    }
+
+    /// Its source, for the access log.
+    pub(crate) fn source(&self) -> AnswerSource {
         match self {
-            Self::Forwarded { body } => Some(body.upstream()),
-            Self::Own { .. } | Self::Copy { .. } | Self::Logged { .. } => None,
+            Self::Own { .. } => AnswerSource::Gateway,
+            Self::Copy { .. } => AnswerSource::Cache,
+            Self::Forwarded { body } => AnswerSource::Upstream(body.upstream()),
+            Self::Logged { body } => body.body.source(),
         }
     }
 }
@@ -69,7 +77,7 @@ impl http_body::Body for Body {
             Self::Own { body } => body.is_end_stream(),
             Self::Forwarded { body } => body.is_end_stream(),
             Self::Copy { body } => body.is_end_stream(),
-            Self::Logged { body } => body.is_end_stream(),
+            Self::Logged { body } => body.body.is_end_stream(),
         }
     }
 
@@ -78,7 +86,38 @@ impl http_body::Body for Body {
             Self::Own { body } => body.size_hint(),
             Self::Forwarded { body } => body.size_hint(),
             Self::Copy { body } => body.size_hint(),
-            Self::Logged { body } => body.size_hint(),
+            Self::Logged { body } => body.body.size_hint(),
         }
+    }
+}
+
+/// Body of a response whose request gets a line in the access log when it ends.
+pub(crate) struct LoggedBody {
+    body: Pin<Box<Body>>,
+    entry: Box<Entry>,
+}
+
+impl LoggedBody {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+        let polled = self.body.as_mut().poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => self.passed(frame.data_ref().map_or(0, Bytes::len)),
+            Poll::Ready(None) => self.entry.set_complete(true),
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn poll_pipe(&mut self, cx: &mut Context<'_>) -> PolledPipe {
+        let polled = self.body.as_mut().poll_pipe(cx);
+        if let Poll::Ready(Some(Ok(pipe))) = &polled {
+            self.passed(pipe.len());
+        }
+        polled
+    }
+
+    fn passed(&self, bytes: usize) {
+        self.entry.passed(bytes);
+        self.entry.set_complete(self.body.is_end_stream());
     }
 }

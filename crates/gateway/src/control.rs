@@ -225,7 +225,7 @@ impl Control {
         );
         if !admin_address.ip().is_loopback() {
             tracing::warn!(
-                "the admin listener on {admin_address} is open to whoever reaches that address: it shows clients' \
+                "the admin listener on {admin_address} is open to every host that reaches that address: it shows clients' \
                  addresses and purges the cache; bind it to 127.0.0.1, or let a firewall close it"
             );
         }

@@ -105,7 +105,7 @@ impl Pipe {
     /// the connection. Does not wait.
     ///
     /// # Errors
-    /// Those of a read.
+    /// Errors of a read.
     pub(crate) fn fill(&mut self, socket: impl AsFd, bytes_max: u64) -> io::Result<usize> {
         debug_assert!(self.is_empty(), "a full pipe would look like an empty socket");
         let Some(ends) = &self.ends else { return Ok(0) };
@@ -118,7 +118,7 @@ impl Pipe {
     /// Moves its bytes into a socket; returns how many were taken. Does not wait.
     ///
     /// # Errors
-    /// Those of a write.
+    /// Errors of a write.
     pub fn drain(&mut self, socket: impl AsFd) -> io::Result<usize> {
         let Some(ends) = &self.ends else { return Ok(0) };
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;

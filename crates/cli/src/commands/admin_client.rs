@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The answer to `GET path`.
 ///
 /// # Errors
-/// Where there is no answer, or one with another status than 200: the gateway's own message.
+/// No answer, or one with another status than 200: the gateway's own message.
 pub(super) fn admin_answer(admin: SocketAddr, path: &str) -> anyhow::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (status, answer) = runtime

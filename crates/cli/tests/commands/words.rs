@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Uses of [`AVOIDED`] in all sources.
-const AVOIDED_BOUND: usize = 87;
+const AVOIDED_BOUND: usize = 83;
 /// Documentation comments whose first line begins with one of [`INTERROGATIVES`].
 const INTERROGATIVE_BOUND: usize = 93;
 /// Comment lines of more than [`COMMENT_COLUMNS`] columns.

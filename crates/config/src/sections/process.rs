@@ -94,12 +94,12 @@ impl Default for LogFile {
     }
 }
 
-/// A line for each request, in a file of its own. Needs a restart to change.
+/// A line for each request, in a separate file. Needs a restart to change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessLogFile {
-    /// The file, which lines are appended to; relative to that of the configuration. One that was renamed is
-    /// made anew within a second, as programs that rotate logs expect. It may be a device: `/dev/stdout`. None
+    /// The file, which lines are appended to; relative to that of the configuration. After a rename a new one is
+    /// opened within a second, as programs that rotate logs expect. It may be a device: `/dev/stdout`. None
     /// is written by default.
     /// Example: `file = "/var/log/flashweir/access.log"`.
     pub file: Option<PathBuf>,

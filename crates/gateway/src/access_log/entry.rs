@@ -2,22 +2,15 @@
 
 use super::line::Record;
 use super::worker::WorkerLog;
-use crate::body::Body;
 use crate::current::CurrentConfig;
-use bytes::Bytes;
 use flashweir_classify::Classified;
 use flashweir_core::{DecisionId, Duration, Instant, Reason};
 use flashweir_http::head::ReceivedHead;
-use flashweir_http::pipe::{PipeSource as _, PolledPipe};
-use flashweir_http::upstream::UpstreamError;
 use flashweir_http1::head::{KnownField, RequestView};
 use http::{StatusCode, Version};
-use http_body::{Body as _, Frame, SizeHint};
 use std::cell::{Cell, OnceCell};
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The status of a request whose client was gone before its answer, as nginx has it.
@@ -33,13 +26,22 @@ pub(crate) struct Entry {
     protocol: &'static str,
     /// Method, target, host, referer and user agent, one behind the other.
     text: Box<[u8]>,
-    /// Where each of them ends.
+    /// Ends of these parts.
     ends: [usize; 5],
     found: OnceCell<Found>,
     refused: Cell<Option<(DecisionId, Reason)>>,
     answered: Cell<Option<Answered>>,
     is_complete: Cell<bool>,
     bytes: Cell<u64>,
+}
+
+/// Source of a response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AnswerSource {
+    Gateway,
+    Cache,
+    /// By its place in the configuration.
+    Upstream(usize),
 }
 
 /// Service and class of a request.
@@ -98,16 +100,25 @@ impl Entry {
     }
 
     /// Its response begins.
-    pub(crate) fn answered(&self, status: StatusCode, body: &Body) {
-        let upstream = body.upstream();
-        let result = match body {
-            _ if self.refused.get().is_some() => "refused",
-            Body::Copy { .. } => "stored",
-            _ if upstream.is_some() => "forwarded",
-            _ => "answered",
+    pub(crate) fn answered(&self, status: StatusCode, source: AnswerSource) {
+        let (result, upstream) = match source {
+            AnswerSource::Gateway if self.refused.get().is_some() => ("refused", None),
+            AnswerSource::Gateway => ("answered", None),
+            AnswerSource::Cache => ("stored", None),
+            AnswerSource::Upstream(index) => ("forwarded", Some(index)),
         };
         let after = self.log.clock.now().saturating_since(self.received);
         self.answered.set(Some(Answered { after, status: status.as_u16(), result, upstream }));
+    }
+
+    /// Bytes of its response were handed to the client.
+    pub(crate) fn passed(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
+
+    /// Sets whether that was all of it.
+    pub(crate) fn set_complete(&self, is_complete: bool) {
+        self.is_complete.set(is_complete);
     }
 
     fn part(&self, place: usize) -> &[u8] {
@@ -175,52 +186,5 @@ impl Drop for Entry {
             left_out,
         };
         self.log.add(unix_s, &record);
-    }
-}
-
-/// Body of a response whose request is logged when it ends.
-pub(crate) struct LoggedBody {
-    body: Pin<Box<Body>>,
-    entry: Box<Entry>,
-}
-
-impl LoggedBody {
-    pub(crate) fn new(body: Body, entry: Box<Entry>) -> Self {
-        entry.is_complete.set(body.is_end_stream());
-        Self { body: Box::pin(body), entry }
-    }
-
-    pub(crate) fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
-        let polled = self.body.as_mut().poll_frame(cx);
-        match &polled {
-            Poll::Ready(Some(Ok(frame))) => self.passed(frame.data_ref().map_or(0, Bytes::len)),
-            Poll::Ready(None) => self.entry.is_complete.set(true),
-            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
-        }
-        polled
-    }
-
-    pub(crate) fn poll_pipe(&mut self, cx: &mut Context<'_>) -> PolledPipe {
-        let polled = self.body.as_mut().poll_pipe(cx);
-        if let Poll::Ready(Some(Ok(pipe))) = &polled {
-            self.passed(pipe.len());
-        }
-        polled
-    }
-
-    fn passed(&self, bytes: usize) {
-        self.entry.bytes.set(self.entry.bytes.get() + bytes as u64);
-        self.entry.is_complete.set(self.body.is_end_stream());
-    }
-
-    pub(crate) fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    pub(crate) fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

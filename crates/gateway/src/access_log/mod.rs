@@ -17,6 +17,6 @@ mod file;
 mod line;
 mod worker;
 
-pub(crate) use entry::{Entry, LoggedBody};
+pub(crate) use entry::{AnswerSource, Entry};
 pub(crate) use file::{AccessLines, open};
 pub(crate) use worker::{WorkerLog, hand_over};

@@ -4,7 +4,7 @@ mod admit;
 mod received;
 mod send;
 
-use crate::access_log::{Entry, LoggedBody};
+use crate::access_log::Entry;
 use crate::bad_request::answer_unsent;
 use crate::body::Body;
 use crate::cache::Decision;
@@ -79,9 +79,9 @@ pub(crate) async fn handle(
 /// The answer, whose end writes the request's line in the access log.
 fn logged(entry: Option<Box<Entry>>, answer: Answer<Body>) -> Answer<Body> {
     let Some(entry) = entry else { return answer };
-    entry.answered(answer.head.status(), &answer.body);
+    entry.answered(answer.head.status(), answer.body.source());
     let offers_pipes = answer.offers_pipes();
-    let logged = answer.map(|body| Body::Logged { body: LoggedBody::new(body, entry) });
+    let logged = answer.map(|body| body.logged(entry));
     if offers_pipes { logged.in_pipes() } else { logged }
 }
 

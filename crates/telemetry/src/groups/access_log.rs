@@ -21,7 +21,7 @@ impl WorkerGroup for AccessLogMetrics {
 }
 
 labels! {
-    /// What became of a line of the access log.
+    /// Outcome of a line of the access log.
     AccessLineOutcome, "outcome" {
         /// Handed to the thread that writes.
         Written => "written",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Who it is, the verdict, and a table each of services and upstreams. A field that another version of the
+/// Version and verdict, and a table each of services and upstreams. A field that another version of the
 /// gateway does not have is a dash.
 pub(super) fn of(status: &Value) -> String {
     let mut text = format!(
@@ -85,7 +85,7 @@ fn span(seconds: &Value) -> String {
     }
 }
 
-/// Columns two blanks apart: text to the left, the columns whose values are numbers to the right.
+/// Columns, two blanks between them: text to the left, the columns whose values are numbers to the right.
 fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     let is_number = |text: &str| text == "-" || text.chars().all(|c| c.is_ascii_digit() || c == ',');
     let columns: Vec<(usize, bool)> = (0..head.len())

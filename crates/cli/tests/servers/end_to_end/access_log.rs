@@ -1,4 +1,4 @@
-//! The access log: what each request leaves there, whatever becomes of it.
+//! The access log: a line for each request, served, refused or abandoned.
 
 use crate::end_to_end::support::{before, binary, get, holding};
 use flashweir_testkit::{Client, Gateway, GatewayBuilder, Latch, Upstream, eventually};
@@ -56,7 +56,7 @@ fn json_says_what_was_decided_and_by_whom_it_was_answered() {
         (&held["status"], &held["result"], &held["complete"]),
         (&200.into(), &"forwarded".into(), &true.into())
     );
-    assert_eq!((&held["bytes"], &held["class"]), (&4.into(), &"everybody".into()));
+    assert_eq!((&held["bytes"], &held["class"]), (&4.into(), &"default".into()));
     assert!(held["upstream"].as_str().is_some_and(|url| url.starts_with(&upstream.url())), "{held}");
     assert!(held["total_s"].as_f64() >= held["head_after_s"].as_f64(), "{held}");
     assert_eq!((&refused["status"], &refused["result"]), (&503.into(), &"refused".into()));
@@ -105,8 +105,6 @@ fn of_many_refusals_some_have_a_line_and_the_others_are_counted() {
     // Two in each second that it took.
     assert!(left_out >= 200.0, "{left_out}");
     latch.open();
-    let finished = gateway.finish();
-    assert_eq!(finished.code(), Some(0), "{}", finished.stderr);
 }
 
 #[test]

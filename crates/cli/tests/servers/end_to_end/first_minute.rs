@@ -1,9 +1,9 @@
-//! What an operator learns in the first minute: what is wrong is said at the start, and nothing else is.
+//! The first minute of an operator: the log names at the start all that is wrong, and nothing else.
 
 use crate::end_to_end::support::{before, binary};
 use flashweir_testkit::{Gateway, GatewayBuilder, Upstream, eventually, reserve_address};
 
-/// Nobody asks for anything here: what is said is said at the start.
+/// A gateway that gets no request: its log has the words of the start alone.
 fn start(upstream: &str) -> Gateway {
     GatewayBuilder::new(&binary()).upstream(upstream).start()
 }
@@ -55,9 +55,10 @@ fn a_state_file_that_cannot_be_written_is_said_at_the_start() {
 
 #[test]
 fn an_admin_listener_that_others_reach_is_said_at_the_start() {
-    let upstream = Upstream::saying("served");
-    let gateway = before(&upstream).argument("--admin").argument("0.0.0.0:0").start();
-    says(&gateway, &["WARN", "the admin listener on 0.0.0.0:"]);
+    let (upstream, directory) = (Upstream::saying("served"), tempfile::tempdir().expect("a fresh directory"));
+    let arguments = ["run", "--upstream", &upstream.url(), "--listen", "127.0.0.1:0", "--admin", "0.0.0.0:0"];
+    let process = binary().start(directory.path(), arguments);
+    eventually("a warning", || process.stderr().contains("the admin listener on 0.0.0.0:").then_some(()));
 }
 
 #[test]
