@@ -1,7 +1,7 @@
 //! Pipes through which bytes of a body go from one socket to another within the kernel: `splice(2)` moves
 //! pages instead of copying them out and in again.
 //!
-//! A pipe is in use only while bytes are in it. Of one client that reads slowly it holds [`PIPE_BYTES`] at
+//! A pipe is in use only while bytes are in it. Of one client that reads slowly it holds 64 KiB at
 //! most, as kernel memory.
 
 use rustix::io::retry_on_intr;

@@ -42,7 +42,7 @@ fn json_says_what_was_decided_and_by_whom_it_was_answered() {
     let upstream = holding(&latch);
     let gateway = logging(&upstream, "json").set("bounds.max_requests_in_flight", "1").start();
     let mut held = gateway.connect();
-    held.send(&get("/held"));
+    held.send(get("/held"));
     gateway.wait_in_flight(1);
     let refused = gateway.get("/refused");
     assert_eq!(refused.status(), 503);
@@ -71,7 +71,7 @@ fn a_client_that_is_gone_before_its_answer_leaves_a_499() {
     let upstream = holding(&latch);
     let gateway = logging(&upstream, "json").start();
     let mut client = gateway.connect();
-    client.send(&get("/left"));
+    client.send(get("/left"));
     gateway.wait_in_flight(1);
     drop(client);
     let line = objects(&gateway, 1).remove(0);
@@ -93,7 +93,7 @@ fn of_many_refusals_some_have_a_line_and_the_others_are_counted() {
         .set("bounds.max_requests_in_flight", "1")
         .start();
     let mut held = gateway.connect();
-    held.send(&get("/held"));
+    held.send(get("/held"));
     gateway.wait_in_flight(1);
     let mut client = gateway.connect();
     for _ in 0..300 {
