@@ -39,8 +39,9 @@ const GAP: Duration = Duration::from_secs(1);
 /// A body goes through pipes if this much of it is still in the origin's socket, or still to come to it: as
 /// much as one read takes. Measured, pipes cost .8 of copying then, and half of it from 96 KiB on.
 const MOVED_BYTES_MIN: u64 = UPSTREAM_READ_BYTES as u64;
-/// A part that leaves half of a pipe empty is short: the origin is slow, or its bytes came in small packets,
-/// each of which takes one of the pipe's sixteen slots, so that a part costs two system calls and moves little.
+/// A part that leaves half of a pipe empty is short: the origin is slow, or its bytes came in small
+/// packets, each of which takes one of the pipe's sixteen slots, so that a part costs two system calls and
+/// moves little.
 const SHORT_PART_BYTES: usize = 32 << 10;
 /// After this number of short parts in a row, the rest of a body is copied.
 const SHORT_PARTS_MAX: u8 = 3;

@@ -1,12 +1,12 @@
 //! Cost of a request: CPU time of Flashweir over nginx and over HAProxy for the same work, in one run.
 //!
 //! One worker each, pinned to core 0; wrk and the upstream (nginx) on core 1. Candidates take turns, in
-//! reversed order every other round, so that other work of the machine falls on all of them; CPU time is read
-//! from the scheduler's own account of each process, and ratios are medians over rounds, each within its
-//! round. Large bodies cost by their size, so theirs is CPU time for each GiB; nginx runs twice there, with
-//! its usual settings and without its buffers. At the end: the cost of refusing over proxying, for each;
-//! Flashweir refuses at a bound, and by the sentry's limit. `make compare-cost` runs it; ROUNDS and SECONDS in
-//! the environment change its length.
+//! reversed order every other round, so that other work of the machine falls on all of them; CPU time is
+//! read from the scheduler's own account of each process, and ratios are medians over rounds, each within
+//! its round. Large bodies cost by their size, so theirs is CPU time for each GiB; nginx runs twice there,
+//! with its usual settings and without its buffers. At the end: the cost of refusing over proxying, for
+//! each; Flashweir refuses at a bound, and by the sentry's limit. `make compare-cost` runs it; ROUNDS and
+//! SECONDS in the environment change its length.
 
 #[path = "../common/servers.rs"]
 mod common_servers;

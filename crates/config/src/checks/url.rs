@@ -5,8 +5,8 @@ use http::uri::Scheme;
 
 use crate::error::Problem;
 
-/// `http://` or `https://`, host, optional port, nothing else; HOST:PORT is taken for http. Port 443 without a
-/// scheme is refused, for it is nearly always that of TLS.
+/// `http://` or `https://`, host, optional port, nothing else; HOST:PORT is taken for http. Port 443
+/// without a scheme is refused, for it is nearly always that of TLS.
 pub(crate) fn upstream_url(key: &str, text: &str) -> Result<Uri, Problem> {
     let refuse = |why: &str| {
         Err(Problem::new(key, format!("`{text}` {why}, expected http://HOST:PORT or https://HOST:PORT")))

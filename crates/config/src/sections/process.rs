@@ -98,19 +98,19 @@ impl Default for LogFile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessLogFile {
-    /// The file, which lines are appended to; relative to that of the configuration. After a rename a new one is
-    /// opened within a second, as programs that rotate logs expect. It may be a device: `/dev/stdout`. None
+    /// The file, which lines are appended to; relative to that of the configuration. After a rename a new one
+    /// is opened within a second, as programs that rotate logs expect. It may be a device: `/dev/stdout`. None
     /// is written by default.
     /// Example: `file = "/var/log/flashweir/access.log"`.
     pub file: Option<PathBuf>,
-    /// `"combined"`, the lines of Apache and nginx, or `"json"`, one object a line with class, decision, upstream
-    /// and times.
+    /// `"combined"`, the lines of Apache and nginx, or `"json"`, one object a line with class, decision,
+    /// upstream and times.
     /// Example: `format = "json"`.
     pub format: AccessLogFormat,
-    /// Refused requests that get a line, in each second and for each worker; the others are counted. In a crowd
-    /// lines about refusals would say the same ten thousand times a second.
-    /// Valid: `0` to `1000000`. Raised: more disk and processor time in a crowd. Lowered: less is known of who was
-    /// refused.
+    /// Refused requests that get a line, in each second and for each worker; the others are counted. In a
+    /// crowd lines about refusals would say the same ten thousand times a second.
+    /// Valid: `0` to `1000000`. Raised: more disk and processor time in a crowd. Lowered: less is known of
+    /// those refused.
     /// Example: `refused_per_s = 100`.
     pub refused_per_s: u32,
 }

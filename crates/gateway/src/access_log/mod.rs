@@ -1,7 +1,7 @@
 //! The access log: a line for each request, written when its response has ended.
 //!
 //! ```text
-//! handle ── Entry ──► body of the response ──► end ── line ──► worker's buffer ── 0.2 s ──► queue ──► thread ── file
+//! Entry ──► body of the response ──► its end ── line ──► worker's buffer ── 0.2 s ──► queue ──► thread ── file
 //! ```
 //!
 //! A worker gathers its lines and hands them over five times a second, to a thread that may block: a disk

@@ -2,8 +2,8 @@
 //! towards small ones.
 //!
 //! The path orders the origin's answer: `/<length>/<piece>` is a body of that length, written in pieces; a
-//! third number ends the connection after that number of bytes, a fourth makes it silent instead. Each byte is
-//! a function of its place.
+//! third number ends the connection after that number of bytes, a fourth makes it silent instead. Each byte
+//! is a function of its place.
 
 use crate::tests::serving::common::client::Client;
 use crate::tests::serving::common::{Running, eventually};
