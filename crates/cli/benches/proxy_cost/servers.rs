@@ -78,9 +78,13 @@ pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
     let held = held.map(|silent| {
         let mut client = TcpStream::connect(("127.0.0.1", port)).expect("flashweir listens");
         client.write_all(b"GET / HTTP/1.1\r\nHost: held\r\n\r\n").expect("a request");
-        let (mut upstream_side, _) = silent.accept().expect("the held request arrives");
-        let mut head = [0; 1];
-        upstream_side.read_exact(&mut head).expect("its first byte");
+        // At its start the gateway opens a connection and asks for nothing.
+        let upstream_side = loop {
+            let (mut upstream_side, _) = silent.accept().expect("the held request arrives");
+            if upstream_side.read_exact(&mut [0]).is_ok() {
+                break upstream_side;
+            }
+        };
         // Kept open for as long as the process lives: dropping it would answer 502 and free the place.
         std::mem::forget(upstream_side);
         (silent, vec![client])
