@@ -235,3 +235,37 @@ fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>)
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> ServiceSeen {
+        ServiceSeen {
+            name: "shop".to_owned(),
+            offered: 0,
+            refused: [0; Reason::ALL.len()],
+            counted_at: Instant::ZERO,
+            is_refusing: false,
+            refused_before: 0,
+            refused_in: None,
+        }
+    }
+
+    /// The line of a minute is written when the crowd may have gone: it names the cause of its refusals.
+    #[test]
+    fn a_line_names_the_cause_at_the_time_of_the_refusals_and_never_calm() {
+        let mut seen = seen();
+        for (refused, cause) in [(0, LoadCause::Calm), (7, LoadCause::Popular), (9, LoadCause::Calm)] {
+            seen.follow(refused, cause);
+        }
+        assert_eq!(seen.refused_in, Some(LoadCause::Popular));
+        seen.follow(9, LoadCause::Bound);
+        assert_eq!(seen.refused_in, Some(LoadCause::Popular), "nothing was refused under this cause");
+        seen.refused_in = None;
+        for cause in [LoadCause::Calm, LoadCause::TooFewSamples] {
+            seen.follow(seen.refused_before + 1, cause);
+        }
+        assert_eq!(seen.refused_in, None);
+    }
+}

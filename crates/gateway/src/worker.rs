@@ -57,7 +57,7 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
     let (worker, services) = WorkerContext::new(index, shared, ends.gate_samples);
     attend(&worker, services);
     spawn_local(sweep(worker.clone()));
-    worker.access_log.iter().for_each(|log| drop(spawn_local(hand_over(Rc::downgrade(log)))));
+    worker.access_log.iter().for_each(|log| drop(spawn_local(hand_over(log.clone()))));
     let counted = worker.shared.replication.samples_in.clone();
     spawn_local(replication::sample(index, worker.replication.clone(), counted));
     spawn_local(sample(worker.clone(), ends.sample_wanted, ends.samples));

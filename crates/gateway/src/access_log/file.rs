@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_file_is_made_anew_and_nothing_is_lost() {
+    fn after_a_rename_a_new_file_is_opened_and_nothing_is_lost() {
         let directory = tempfile::tempdir().expect("a folder");
         let (path, old) = (directory.path().join("access.log"), directory.path().join("access.log.1"));
         let mut log = rotated(path.clone());

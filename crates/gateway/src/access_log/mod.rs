@@ -8,8 +8,7 @@
 //! that is full or slow costs lines, which are counted, and no time. Of refused requests only some a second
 //! are written; the next line says how many were left out.
 //!
-//! Cost: a branch for a request where it is off; some 2,000 instructions where it is on, some 600 for a
-//! refused request that is left out.
+//! Cost: a branch for a request where it is off.
 
 mod date;
 mod entry;

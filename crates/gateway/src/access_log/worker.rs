@@ -10,7 +10,7 @@ use flashweir_core::limits::ACCESS_LOG_BYTES;
 use flashweir_runtime::Clock;
 use flashweir_telemetry::{AccessLineOutcome, WorkerMetrics};
 use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -123,14 +123,11 @@ impl Drop for WorkerLog {
     }
 }
 
-/// Hands lines over until the log is gone.
-pub(crate) async fn hand_over(log: Weak<WorkerLog>) {
-    while let Some(held) = log.upgrade() {
-        held.begun.notified().await;
-        drop(held);
+/// Hands lines over for as long as the worker runs.
+pub(crate) async fn hand_over(log: Rc<WorkerLog>) {
+    loop {
+        log.begun.notified().await;
         tokio::time::sleep(HANDED_OVER_EVERY).await;
-        let Some(held) = log.upgrade() else { return };
-        let gathered = &mut *held.gathered.borrow_mut();
-        held.hand_over(gathered);
+        log.hand_over(&mut log.gathered.borrow_mut());
     }
 }
