@@ -4,28 +4,31 @@
 //! reversed order every other round, so that other work of the machine falls on all of them; CPU time is
 //! read from the scheduler's own account of each process, and ratios are medians over rounds, each within
 //! its round. Large bodies cost by their size, so theirs is CPU time for each GiB; nginx runs twice there,
-//! with its usual settings and without its buffers. At the end: the cost of refusing over proxying, for
-//! each; Flashweir refuses at a bound, and by the sentry's limit. `make compare-cost` runs it; ROUNDS and
-//! SECONDS in the environment change its length.
+//! with its usual settings and without its buffers. Then latency at half load, and the cost of refusing over
+//! proxying, for each; Flashweir refuses at a bound, and by the sentry's limit. `make compare-cost` runs it;
+//! ROUNDS and SECONDS in the environment change its length.
 
 #[path = "../common/servers.rs"]
 mod common_servers;
 mod cpu;
+mod half_load;
 mod sentry;
 mod servers;
 mod wrk;
 
-use common_servers::{Directory, is_installed};
+use common_servers::is_installed;
 use flashweir_testkit::number_from_environment;
-use servers::Candidate;
+use servers::{Candidate, Place};
 use std::time::Duration;
 
-/// Jobs: pass a small response on, pass a large one on, and refuse.
+/// Jobs: pass a small response on, pass a large one on, make a TLS connection for each, and refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     Proxy,
     /// A body of this size.
     ProxyKib(usize),
+    /// A small response after a full handshake of TLS 1.3, a connection each.
+    Handshake,
     Refuse,
 }
 
@@ -33,7 +36,7 @@ impl Job {
     /// Work that the CPU time is for, as part of a request's, and its unit.
     fn unit(self) -> (f64, &'static str) {
         match self {
-            Self::Proxy | Self::Refuse => (1e6, "CPU µs/request"),
+            Self::Proxy | Self::Handshake | Self::Refuse => (1e6, "CPU µs/request"),
             Self::ProxyKib(kib) => ((1 << 20) as f64 / kib as f64, "CPU s/GiB"),
         }
     }
@@ -47,6 +50,9 @@ impl Job {
             Self::ProxyKib(kib) => {
                 format!("proxying a body of {kib} KiB, keep-alive on both sides, {connections} connections")
             }
+            Self::Handshake => {
+                format!("a TLS 1.3 connection (P-256) for each proxied 1 KiB response, {connections} at once")
+            }
             Self::Refuse => format!("answering 503, keep-alive, {connections} connections"),
         }
     }
@@ -54,7 +60,7 @@ impl Job {
     fn connections(self) -> usize {
         match self {
             Self::Proxy | Self::Refuse => 64,
-            Self::ProxyKib(_) => 16,
+            Self::ProxyKib(_) | Self::Handshake => 16,
         }
     }
 }
@@ -78,13 +84,14 @@ fn main() {
     }
     let rounds = number_from_environment("ROUNDS", 5);
     let seconds = number_from_environment("SECONDS", 2);
-    let directory = Directory::new();
+    let place = Place::new();
     println!("{rounds} rounds of {seconds} s each; server on core 0, wrk and upstream on core 1\n");
-    let [proxying, _, _, refusing] =
-        [Job::Proxy, Job::ProxyKib(64), Job::ProxyKib(1024), Job::Refuse].map(|job| {
-            let candidates = start_all(&directory, job);
+    let [proxying, _, _, _, refusing] =
+        [Job::Proxy, Job::ProxyKib(64), Job::ProxyKib(1024), Job::Handshake, Job::Refuse].map(|job| {
+            let candidates = start_all(&place, job);
             compare(job, &candidates, rounds, seconds)
         });
+    half_load::compare(&place, rounds, seconds);
     println!("CPU of refusing over proxying");
     for (name, refusing_us) in refusing {
         // Both of Flashweir's ways to refuse are over its one way to proxy.
@@ -95,13 +102,13 @@ fn main() {
 }
 
 /// Flashweir first: ratios are of it over the others.
-fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
-    let by_sentry = (job == Job::Refuse).then(|| sentry::flashweir(directory)).flatten();
-    let ours = [servers::flashweir(directory, job)].into_iter().chain(by_sentry);
+fn start_all(place: &Place, job: Job) -> Vec<Candidate> {
+    let by_sentry = (job == Job::Refuse).then(|| sentry::flashweir(&place.directory)).flatten();
+    let ours = [servers::flashweir(place, job)].into_iter().chain(by_sentry);
     let unbuffered =
-        matches!(job, Job::ProxyKib(_)).then(|| servers::nginx(directory, job, "proxy_buffering off;"));
-    let nginx = [servers::nginx(directory, job, "")].into_iter().chain(unbuffered);
-    ours.chain(nginx).chain([servers::haproxy(directory, job)]).collect()
+        matches!(job, Job::ProxyKib(_)).then(|| servers::nginx(place, job, "proxy_buffering off;"));
+    let nginx = [servers::nginx(place, job, "")].into_iter().chain(unbuffered);
+    ours.chain(nginx).chain([servers::haproxy(place, job)]).collect()
 }
 
 /// Names, and the median CPU time in the job's unit.
@@ -144,12 +151,13 @@ fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) -> V
 }
 
 fn measure(job: Job, candidate: &Candidate, seconds: u64) -> Measured {
-    wrk::run(&candidate.url, job.connections(), Duration::from_millis(500));
+    let load = |duration| wrk::run(&candidate.url, job.connections(), job != Job::Handshake, duration);
+    load(Duration::from_millis(500));
     let before = cpu::used(candidate.pid);
-    let outcome = wrk::run(&candidate.url, job.connections(), Duration::from_secs(seconds));
+    let outcome = load(Duration::from_secs(seconds));
     let used = cpu::used(candidate.pid).saturating_sub(before);
     let unexpected = match job {
-        Job::Proxy | Job::ProxyKib(_) => outcome.not_2xx,
+        Job::Proxy | Job::ProxyKib(_) | Job::Handshake => outcome.not_2xx,
         Job::Refuse => outcome.requests - outcome.not_2xx,
     };
     assert!(

@@ -1,5 +1,6 @@
 //! Flashweir, refusing by the limit that its sentry has learned.
 
+use crate::Job;
 use crate::common_servers::{Directory, reserve_port};
 use crate::servers::{self, Candidate};
 use std::io::{ErrorKind, Read, Write};
@@ -45,7 +46,14 @@ pub(crate) fn flashweir(directory: &Directory) -> Option<Candidate> {
         std::thread::yield_now();
     }
     let clients = hold_until_refused(port);
-    Some(servers::candidate("flashweir, sentry", port, process, Vec::new(), Some((silent, clients))))
+    Some(servers::candidate(
+        "flashweir, sentry",
+        Job::Refuse,
+        port,
+        process,
+        Vec::new(),
+        Some((silent, clients)),
+    ))
 }
 
 fn hold_until_refused(port: u16) -> Vec<TcpStream> {

@@ -2,8 +2,10 @@
 
 use crate::Job;
 use crate::common_servers::{Directory, NGINX_HEAD, path_of, reserve_port, wait_for};
+use flashweir_testkit::{Authority, CertificateFiles};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -18,6 +20,20 @@ pub(crate) struct Candidate {
     _process: Ended,
     _helpers: Vec<Ended>,
     _held: Option<Held>,
+}
+
+/// Files of all candidates, and the certificate that those with TLS have.
+pub(crate) struct Place {
+    pub(crate) directory: Directory,
+    certificate: CertificateFiles,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let directory = Directory::new();
+        let certificate = Authority::new().issue(directory.path(), "localhost");
+        Self { directory, certificate }
+    }
 }
 
 /// An upstream that never answers, and the clients whose requests are in flight for as long as the candidate
@@ -42,7 +58,7 @@ fn upstream(directory: &Directory, job: Job) -> (u16, Ended) {
             directory.write(&name, &"x".repeat(kib << 10));
             format!("root {}; rewrite ^ /{name} break;", directory.path().display())
         }
-        Job::Proxy | Job::Refuse => format!("return 200 '{}';", "x".repeat(1024)),
+        Job::Proxy | Job::Handshake | Job::Refuse => format!("return 200 '{}';", "x".repeat(1024)),
     };
     let text = format!("{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ {answers} }} }} }}");
     let process = start_nginx(directory, &format!("upstream-{port}.conf"), &text, 1);
@@ -50,11 +66,12 @@ fn upstream(directory: &Directory, job: Job) -> (u16, Ended) {
     (port, process)
 }
 
-pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
+pub(crate) fn flashweir(place: &Place, job: Job) -> Candidate {
+    let Place { directory, certificate } = place;
     let (port, admin) = (reserve_port(), reserve_port());
     let binary = env!("CARGO_BIN_EXE_flashweir");
     let (upstream_port, helpers, held, bounds) = match job {
-        Job::Proxy | Job::ProxyKib(_) => {
+        Job::Proxy | Job::ProxyKib(_) | Job::Handshake => {
             let (upstream_port, process) = upstream(directory, job);
             (upstream_port, vec![process], None, "")
         }
@@ -66,11 +83,18 @@ pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
             (upstream_port, Vec::new(), Some(silent), "[bounds]\nmax_requests_in_flight = 1\n")
         }
     };
+    let tls = match job {
+        Job::Handshake => format!(
+            "[listen.tls]\ncertificate = {:?}\nkey = {:?}\n",
+            certificate.certificate, certificate.key
+        ),
+        _ => String::new(),
+    };
     let config = directory.write(
         &format!("flashweir-{port}.toml"),
         &format!(
             "[gateway]\nworkers = 1\n[listen]\naddress = \"127.0.0.1:{port}\"\n[admin]\naddress = \"127.0.0.1:{admin}\"\n\
-             [upstream]\nurls = [\"http://127.0.0.1:{upstream_port}\"]\nresponse_header_timeout = \"10m\"\n{bounds}"
+             [upstream]\nurls = [\"http://127.0.0.1:{upstream_port}\"]\nresponse_header_timeout = \"10m\"\n{bounds}{tls}"
         ),
     );
     let process = start(Command::new("taskset").args(["-c", "0", binary, "run", "--config"]).arg(config));
@@ -89,38 +113,48 @@ pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
         std::mem::forget(upstream_side);
         (silent, vec![client])
     });
-    candidate("flashweir", port, process, helpers, held)
+    candidate("flashweir", job, port, process, helpers, held)
 }
 
 /// nginx with further settings of its location; with none, as it comes.
-pub(crate) fn nginx(directory: &Directory, job: Job, settings: &str) -> Candidate {
+pub(crate) fn nginx(place: &Place, job: Job, settings: &str) -> Candidate {
+    let Place { directory, certificate } = place;
     let port = reserve_port();
+    let listen = match job {
+        Job::Handshake => format!(
+            "{port} ssl; ssl_protocols TLSv1.3; ssl_certificate {}; ssl_certificate_key {};",
+            certificate.certificate.display(),
+            certificate.key.display()
+        ),
+        _ => format!("{port};"),
+    };
     let (helpers, server) = match job {
-        Job::Proxy | Job::ProxyKib(_) => {
+        Job::Proxy | Job::ProxyKib(_) | Job::Handshake => {
             let (upstream_port, process) = upstream(directory, job);
             let server = format!(
                 "upstream u {{ server 127.0.0.1:{upstream_port}; keepalive 128; keepalive_requests 1000000000; }}
-                 server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://u; proxy_http_version 1.1;
+                 server {{ listen 127.0.0.1:{listen} location / {{ proxy_pass http://u; proxy_http_version 1.1;
                  proxy_set_header Connection ''; {settings} }} }}"
             );
             (vec![process], server)
         }
         Job::Refuse => (
             Vec::new(),
-            format!("server {{ listen 127.0.0.1:{port}; location / {{ return 503 'busy\n'; }} }}"),
+            format!("server {{ listen 127.0.0.1:{listen} location / {{ return 503 'busy\n'; }} }}"),
         ),
     };
     let process =
         start_nginx(directory, &format!("nginx-{port}.conf"), &format!("{NGINX_HEAD} {server} }}"), 0);
     wait_for(port, START_WITHIN);
     let name = if settings.is_empty() { "nginx" } else { "nginx, unbuffered" };
-    candidate(name, port, process, helpers, None)
+    candidate(name, job, port, process, helpers, None)
 }
 
-pub(crate) fn haproxy(directory: &Directory, job: Job) -> Candidate {
+pub(crate) fn haproxy(place: &Place, job: Job) -> Candidate {
+    let Place { directory, certificate } = place;
     let port = reserve_port();
     let (helpers, action) = match job {
-        Job::Proxy | Job::ProxyKib(_) => {
+        Job::Proxy | Job::ProxyKib(_) | Job::Handshake => {
             let (upstream_port, process) = upstream(directory, job);
             (vec![process], format!("http-reuse always\n  server u 127.0.0.1:{upstream_port}"))
         }
@@ -128,30 +162,42 @@ pub(crate) fn haproxy(directory: &Directory, job: Job) -> Candidate {
             (Vec::new(), "http-request return status 503 content-type text/plain string busy".to_owned())
         }
     };
+    let tls = match job {
+        Job::Handshake => {
+            // It wants both in one file.
+            let read = |file: &Path| std::fs::read_to_string(file).expect("a file of this bench");
+            let both = read(&certificate.certificate) + &read(&certificate.key);
+            let file = directory.write(&format!("{port}.pem"), &both);
+            format!(" ssl ssl-min-ver TLSv1.3 crt {}", file.display())
+        }
+        _ => String::new(),
+    };
     let config = directory.write(
         &format!("haproxy-{port}.cfg"),
         &format!(
             "global\n  nbthread 1\n  maxconn 4096\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  \
-             timeout server 60s\nlisten l\n  bind 127.0.0.1:{port}\n  {action}\n"
+             timeout server 60s\nlisten l\n  bind 127.0.0.1:{port}{tls}\n  {action}\n"
         ),
     );
     let process =
         start(Command::new("taskset").args(["-c", "0", &path_of("haproxy"), "-db", "-f"]).arg(config));
     wait_for(port, START_WITHIN);
-    candidate("haproxy", port, process, helpers, None)
+    candidate("haproxy", job, port, process, helpers, None)
 }
 
 pub(crate) fn candidate(
     name: &'static str,
+    job: Job,
     port: u16,
     process: Ended,
     helpers: Vec<Ended>,
     held: Option<Held>,
 ) -> Candidate {
     let pid = process.0.id();
+    let scheme = if job == Job::Handshake { "https" } else { "http" };
     Candidate {
         name,
-        url: format!("http://127.0.0.1:{port}/"),
+        url: format!("{scheme}://127.0.0.1:{port}/"),
         pid,
         _process: process,
         _helpers: helpers,

@@ -9,11 +9,14 @@ pub(crate) struct Outcome {
     pub(crate) not_2xx: u64,
 }
 
-/// Keeps these connections busy for `duration`.
-pub(crate) fn run(url: &str, connections: usize, duration: Duration) -> Outcome {
+/// Keeps these connections busy for `duration`; each carries one request where they are not kept.
+pub(crate) fn run(url: &str, connections: usize, are_kept: bool, duration: Duration) -> Outcome {
+    let close: &[&str] = if are_kept { &[] } else { &["-H", "Connection: close"] };
     let seconds = duration.as_secs().max(1).to_string();
     let output = Command::new("taskset")
-        .args(["-c", "1", "wrk", "-t1", "-c", &connections.to_string(), "-d", &seconds, url])
+        .args(["-c", "1", "wrk", "-t1", "-c", &connections.to_string(), "-d", &seconds])
+        .args(close)
+        .arg(url)
         .output()
         .expect("wrk was found at the start");
     let text = String::from_utf8_lossy(&output.stdout);
