@@ -72,6 +72,7 @@ pub(crate) struct Shared {
     /// Addresses for clients (with the ports the system chose for port 0).
     pub(crate) listening_on: Vec<SocketAddr>,
     draining: AtomicBool,
+    has_successor: AtomicBool,
 }
 
 /// A configuration in force and what was built from it.
@@ -159,15 +160,27 @@ impl Shared {
             warnings,
             listening_on: parts.listening_on,
             draining: AtomicBool::new(false),
+            has_successor: AtomicBool::new(false),
         })
     }
 
-    /// Returns whether new work is refused because the gateway is about to stop.
+    /// Returns whether the gateway is about to stop.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// From now on new work is refused.
+    /// Returns whether new work is refused because the gateway is about to stop. With a successor that takes
+    /// new connections it is not: the requests of those that were accepted are the last.
+    pub(crate) fn refuses_new_work(&self) -> bool {
+        self.is_draining() && !self.has_successor.load(Ordering::Relaxed)
+    }
+
+    /// The sockets for clients outlive this process: another one takes new connections.
+    pub(crate) fn expect_successor(&self) {
+        self.has_successor.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on no connection is accepted.
     pub(crate) fn start_draining(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.telemetry.control().set_draining(true);

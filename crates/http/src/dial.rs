@@ -1,7 +1,8 @@
 //! Addresses of a host, and a connection to the first of them that accepts one.
 //!
-//! * `localhost` and the names below it are both loopback addresses, where the sources of [`names`](crate::names) know of one
-//!   only, or of none (RFC 6761 §6.3): servers that listen on `localhost` take either family.
+//! * `localhost` and the names below it are both loopback addresses, where the sources of
+//!   [`names`](crate::names) know of one only, or of none (RFC 6761 §6.3): servers that listen on
+//!   `localhost` take either family.
 //! * Addresses are tried by RFC 8305 §4 and §5: the families in turn, the next address when the one before has failed or 250 ms
 //!   have passed. An IPv6 path that is broken costs 250 ms instead of the whole connect timeout.
 //! * While the resolver fails for the moment, or is slow, the latest answer stays in use for a day (RFC 8767 §4, §5). An answer that
@@ -114,7 +115,8 @@ fn is_temporary(error: &io::Error) -> bool {
 /// Addresses of a host by this machine's files and name servers; `localhost` is loopback in any case.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`] where there is no such name or it has no address; otherwise no name server answered.
+/// [`io::ErrorKind::NotFound`] where there is no such name or it has no address; otherwise no name server
+/// answered.
 pub async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let names = Names::of_this_machine();
     if !is_localhost(host) {

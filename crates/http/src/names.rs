@@ -1,11 +1,11 @@
 //! Addresses of a name by this machine's files: those of `/etc/hosts`, else those that the name servers of
 //! `/etc/resolv.conf` have.
 //!
-//! The C library is not asked: a program that is linked statically cannot load the modules by which that resolves
-//! names, and each of its questions occupies a thread. Both files are read for each look-up, as the C library does
-//! with `/etc/hosts`, so that a change counts at once; they are small, and a look-up is one for each new connection
-//! at most. Other sources of `/etc/nsswitch.conf` (mDNS, LDAP) are not asked; a name server of this machine, such as
-//! systemd-resolved's, has them where they are wanted.
+//! The C library is not asked: a program that is linked statically cannot load the modules by which that
+//! resolves names, and each of its questions occupies a thread. Both files are read for each look-up, as
+//! the C library does with `/etc/hosts`, so that a change counts at once; they are small, and a look-up
+//! is one for each new connection at most. Other sources of `/etc/nsswitch.conf` (mDNS, LDAP) are not
+//! asked; a name server of this machine, such as systemd-resolved's, has them where they are wanted.
 
 use domain::base::iana::Rcode;
 use domain::base::{Name, Rtype};
@@ -101,8 +101,8 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Absolute names for which `name` stands, in the order in which they are asked for: by itself first if it has as
-/// many dots as `ndots` says, else after those of the search list (`resolv.conf(5)`).
+/// Absolute names for which `name` stands, in the order in which they are asked for: by itself first if
+/// it has as many dots as `ndots` says, else after those of the search list (`resolv.conf(5)`).
 fn candidates(name: &str, servers: &ResolvConf) -> Vec<Name<Vec<u8>>> {
     let absolute = |name: &str| name.parse::<Name<Vec<u8>>>().ok();
     let options = &servers.options;
@@ -118,7 +118,8 @@ fn candidates(name: &str, servers: &ResolvConf) -> Vec<Name<Vec<u8>>> {
     }
 }
 
-/// Addresses of an absolute name, of either family; those of one where the question for the other is not answered.
+/// Addresses of an absolute name, of either family; those of one where the question for the other is not
+/// answered.
 async fn ask(resolver: &StubResolver, name: &Name<Vec<u8>>) -> Result<Vec<IpAddr>, Unanswered> {
     let (ipv6, ipv4) = tokio::join!(resolver.query((name, Rtype::AAAA)), resolver.query((name, Rtype::A)));
     let (ipv6, ipv4) = (addresses(ipv6), addresses(ipv4));

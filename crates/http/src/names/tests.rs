@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, UdpSocket};
 /// Names that the server was asked for, once for each question.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// What the server knows of a name.
+/// Records that the server has of a name.
 #[derive(Clone, Copy)]
 enum Known {
     Has(&'static [&'static str]),
