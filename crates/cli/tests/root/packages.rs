@@ -1,7 +1,8 @@
-//! The Debian package in a fresh Debian root, by the commands of docs/install.md (`scripts/dist/try-packages.sh`).
+//! The Debian package in a fresh Debian root, by the commands of docs/install.md
+//! (`scripts/dist/try-packages.sh`).
 //!
-//! With the binary of the tests, which is not linked statically; `make dist-try` does the same with the one that is
-//! handed out, and tries the image.
+//! With the binary of the tests, which is not linked statically; `make dist-try` does the same with the one
+//! that is handed out, and tries the image.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
