@@ -295,7 +295,7 @@ compare: setup-bench envoy compare-cost
 	$(BENCH_PROGRAMS)
 	$(CARGO) bench --locked -p flashweir-cli --bench comparison
 
-# CPU time of proxying and of refusing, beside nginx and HAProxy.
+# CPU time of proxying, of large bodies and of refusing, beside nginx and HAProxy.
 compare-cost: setup-bench
 	$(CARGO) build --release --locked -p flashweir-cli
 	$(CARGO) bench --locked -p flashweir-cli --bench proxy_cost

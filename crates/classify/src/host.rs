@@ -11,28 +11,6 @@ use std::collections::HashMap;
 pub(super) struct Host<'a>(&'a [u8]);
 
 impl<'a> Host<'a> {
-    /// HTTP/2 carries it in the target. Copied into `scratch`, which has room, only where it is not in lower
-    /// case: browsers send it so.
-    #[inline]
-    pub(super) fn of(head: RequestView<'a>, scratch: &'a mut Vec<u8>) -> Self {
-        let named = head.fields().get(KnownField::Host);
-        let host = named.or_else(|| head.target_authority().map(without_user)).unwrap_or_default();
-        // Neither a colon nor a bracket, nor a letter of the upper case, which stand between them.
-        let is_plain = host.len() <= HOST_BYTES && !host.iter().any(|byte| (b':'..=b']').contains(byte));
-        if is_plain { Self(host) } else { Self::in_lower_case(without_port(host), scratch) }
-    }
-
-    fn in_lower_case(host: &'a [u8], scratch: &'a mut Vec<u8>) -> Self {
-        let host = &host[..host.len().min(HOST_BYTES)];
-        if !host.iter().any(u8::is_ascii_uppercase) {
-            return Self(host);
-        }
-        scratch.clear();
-        scratch.extend_from_slice(host);
-        scratch.make_ascii_lowercase();
-        Self(scratch)
-    }
-
     pub(super) fn as_bytes(self) -> &'a [u8] {
         self.0
     }
@@ -55,32 +33,35 @@ pub(super) struct HostProperties {
 }
 
 /// Host of the request before, with its properties: that of the next request is mostly the same.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LastHost {
-    bytes: Vec<u8>,
+    /// As the request has it; grows to the longest.
+    written: Vec<u8>,
+    host: Vec<u8>,
     properties: Option<HostProperties>,
 }
 
-impl Default for LastHost {
-    fn default() -> Self {
-        Self { bytes: Vec::with_capacity(HOST_BYTES), properties: None }
-    }
-}
-
 impl LastHost {
-    /// Properties of this host, found by `find` unless it was the last one; `None` if it has none.
+    /// Host of a request, with its properties, found by `find` unless it is written as the last one was;
+    /// `None` if it has none. HTTP/2 carries the host in the target.
     #[inline]
-    pub(super) fn properties(
+    pub(super) fn of(
         &mut self,
-        host: Host<'_>,
-        find: impl FnOnce() -> Option<HostProperties>,
-    ) -> Option<&mut HostProperties> {
-        if self.properties.is_none() || self.bytes != host.as_bytes() {
-            self.properties = find();
-            self.bytes.clear();
-            self.bytes.extend_from_slice(host.as_bytes());
+        head: RequestView<'_>,
+        find: impl FnOnce(Host<'_>) -> Option<HostProperties>,
+    ) -> (Host<'_>, Option<&mut HostProperties>) {
+        let named = head.fields().get(KnownField::Host);
+        let written = named.or_else(|| head.target_authority().map(without_user)).unwrap_or_default();
+        if self.properties.is_none() || self.written != written {
+            self.written.clear();
+            self.written.extend_from_slice(written);
+            let host = without_port(written);
+            self.host.clear();
+            self.host.extend_from_slice(&host[..host.len().min(HOST_BYTES)]);
+            self.host.make_ascii_lowercase();
+            self.properties = find(Host(&self.host));
         }
-        self.properties.as_mut()
+        (Host(&self.host), self.properties.as_mut())
     }
 }
 

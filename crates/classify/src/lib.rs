@@ -21,7 +21,6 @@ use core::net::IpAddr;
 use flashweir_admission::flash_crowd::CeilingPriority;
 use flashweir_config::{Class, Config, Fairness};
 use flashweir_core::Hasher64;
-use flashweir_core::limits::HOST_BYTES;
 use flashweir_http1::head::{KnownField, RequestView};
 use flashweir_telemetry::Unmeasured;
 use host::{Host, HostProperties, HostTable, LastHost};
@@ -45,19 +44,11 @@ pub struct Classifier {
 }
 
 /// Buffers of a classifier.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Scratch {
-    /// For hosts that are not in lower case.
-    host: Vec<u8>,
     /// For unusual paths, which are normalised in it; grows to the longest.
     path: Vec<u8>,
     last: LastHost,
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self { host: Vec::with_capacity(HOST_BYTES), path: Vec::new(), last: LastHost::default() }
-    }
 }
 
 /// Classification data of one service.
@@ -155,10 +146,9 @@ impl Classifier {
         let field = |known| head.fields().get(known).unwrap_or_default();
         let (agent, cookie) = (field(KnownField::UserAgent), field(KnownField::Cookie));
         let mut scratch = self.scratch.borrow_mut();
-        let Scratch { host, path, last } = &mut *scratch;
-        let host = Host::of(head, host);
-        let &mut HostProperties { service: index, key: host_key, .. } =
-            last.properties(host, || self.properties(host))?;
+        let Scratch { path, last } = &mut *scratch;
+        let (host, properties) = last.of(head, |host| self.properties(host));
+        let &mut HostProperties { service: index, key: host_key, .. } = properties?;
         let service = &self.services[index];
         let asked = View { host: host.name(), path: path::normal(head.path(), path), head, client, sender };
         let CandidateClass { class, client_key, .. } = self.take(&service.classes, &asked);

@@ -49,8 +49,8 @@ impl Classifier {
         let head = head.into();
         let field = |known| head.fields().get(known).unwrap_or_default();
         let mut scratch = self.scratch.borrow_mut();
-        let Scratch { host, path, last } = &mut *scratch;
-        let host = Host::of(head, host);
+        let Scratch { path, last } = &mut *scratch;
+        let (host, properties) = last.of(head, |host| self.properties(host));
         let address = octets(prefix(client, ADDRESS_BITS));
         let session = self.session(head);
         let user_agent = field(KnownField::UserAgent);
@@ -76,7 +76,7 @@ impl Classifier {
         set(Sign::Network, kinds.client_network.hash(&[&octets(prefix(client, NETWORK_BITS))]));
         set(Sign::UserAgent, kinds.user_agent.hash(&[user_agent]));
         let of_host = || kinds.family.after(&[host.name()]);
-        let family = match last.properties(host, || self.properties(host)) {
+        let family = match properties {
             Some(properties) => *properties.family.get_or_insert_with(of_host),
             None => of_host(),
         };

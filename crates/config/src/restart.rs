@@ -32,6 +32,7 @@ impl Config {
             ("kernel.interface", self.kernel.interfaces != new.kernel.interfaces),
             ("kernel.hook", self.kernel.hook != new.kernel.hook),
             ("kernel.pin", self.kernel.pin != new.kernel.pin),
+            ("log.access", self.log.access != new.log.access),
         ];
         differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
     }

@@ -1,11 +1,12 @@
 //! Durations and sizes as people write them: `"500ms"`, `"2s"`, `"5m"`; `"16KiB"`.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::str::FromStr;
 use core::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A duration written as a whole number and a unit: `ms`, `s`, `m` or `h`.
@@ -101,8 +102,31 @@ fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::
     write!(f, "{}{name}", value / factor)
 }
 
+/// Reads a value written as text; a bare number gets the error that says what it lacks.
+struct TextVisitor<T> {
+    example_unit: &'static str,
+    _type: PhantomData<T>,
+}
+
+impl<T: FromStr<Err = String>> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a string like \"5{}\"", self.example_unit)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        let unit = self.example_unit;
+        Err(E::custom(format_args!("`{number}` has no unit, expected a string like \"{number}{unit}\"")))
+    }
+}
+
 macro_rules! written_as_text {
-    ($type:ident, $name:literal, $pattern:literal) => {
+    ($type:ident, $name:literal, $pattern:literal, $example_unit:literal) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -111,7 +135,8 @@ macro_rules! written_as_text {
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+                let visitor = TextVisitor { example_unit: $example_unit, _type: PhantomData };
+                deserializer.deserialize_str(visitor)
             }
         }
 
@@ -131,9 +156,9 @@ macro_rules! written_as_text {
     };
 }
 
-written_as_text!(DurationText, "duration", "^[0-9]+(ms|s|m|h)$");
-written_as_text!(SizeText, "size", "^[0-9]+(B|KiB|MiB)$");
-written_as_text!(RateText, "rate", "^[0-9]+(bit|kbit|mbit|gbit)$");
+written_as_text!(DurationText, "duration", "^[0-9]+(ms|s|m|h)$", "s");
+written_as_text!(SizeText, "size", "^[0-9]+(B|KiB|MiB)$", "KiB");
+written_as_text!(RateText, "rate", "^[0-9]+(bit|kbit|mbit|gbit)$", "mbit");
 
 #[cfg(test)]
 mod tests {

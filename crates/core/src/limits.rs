@@ -57,6 +57,10 @@ pub const LOAD_PEOPLE_WAITING: usize = 1_000_000;
 pub const ORIGIN_WORK_MS: f64 = 60_000.0;
 /// Body the origin may be asked for in one request, bytes.
 pub const ORIGIN_BODY_BYTES: u64 = 1 << 30;
+/// Lines of the access log that a worker gathers before it hands them over, bytes.
+pub const ACCESS_LOG_BYTES: usize = 32 << 10;
+/// Parcels of lines that wait for the access log's file, of all workers: some 8 MB.
+pub const ACCESS_LOG_QUEUE: usize = 256;
 /// Connections the kernel keeps for one listener before they are accepted; the kernel's own cap may be lower.
 pub const ACCEPT_BACKLOG: i32 = 4_096;
 /// Connections beyond a bound that are still answered with a refusal, over all workers: some 30 MB of memory.
@@ -66,6 +70,11 @@ pub const REFUSE_ONLY_CONNECTIONS: usize = 1_024;
 pub const DESCRIPTORS_FIXED: usize = 64;
 /// Open files of each worker that are no connections: its listeners and its runtime.
 pub const DESCRIPTORS_PER_WORKER: usize = 8;
+/// Pipes of each worker, for large bodies: two open files each, and 64 KiB of kernel memory while a client
+/// has not taken the bytes in them.
+pub const PIPES_PER_WORKER: usize = 64;
+/// All pipes have at most this part (1/n) of the open files.
+pub const PIPES_DESCRIPTOR_PARTS: usize = 16;
 /// Admin connections at once that may ask for anything: a scraper, and a few people.
 pub const ADMIN_CONNECTIONS: usize = 64;
 /// Admin connections at once besides, which have not asked yet or ask for `/healthz` and `/readyz`.

@@ -27,6 +27,21 @@ use tokio::sync::{mpsc, oneshot};
 /// A worker answers between two requests: one that takes longer is stuck, and that is an answer, too.
 const WORKER_ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Answer to `GET /`: what can be asked here.
+const INDEX: &str = "\
+Flashweir's admin listener
+
+GET    /status                     every limit, which one binds, and why (JSON; `flashweir status` prints it for people)
+GET    /metrics                    metrics of Prometheus, or OpenMetrics
+GET    /explain/ID                 why a request was refused: the id is in its field Flashweir-Decision
+GET    /healthz                    200 while the process runs
+GET    /readyz                     200 while it takes requests and an upstream is healthy
+DELETE /cache                      purges stored responses
+GET    /fairness/impatient         addresses whose connections are refused because they ignore Retry-After
+DELETE /fairness/impatient         takes them off the list
+GET    /replication/document       where a document's copies are
+";
+
 /// The listener, bound, and what its handlers know.
 pub(crate) struct AdminServer {
     listener: AdminListener,
@@ -62,6 +77,7 @@ impl AdminServer {
     pub(crate) async fn serve(self) {
         let hosts = self.known.shared.live.load().config.admin.hosts.clone();
         let routes = Router::new()
+            .route("/", get(async || INDEX))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
             .route("/status", get(status_document))

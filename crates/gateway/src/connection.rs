@@ -9,7 +9,7 @@ use crate::tracked::{Wire, WireIo};
 use flashweir_core::Duration;
 use flashweir_http::FramingViolation;
 use flashweir_http::client::ClientNetwork;
-use flashweir_http::guarded::{GuardHandle, Protocol};
+use flashweir_http::guarded::{GuardHandle, Guarded, Protocol};
 use flashweir_http::serve::{ConnectionEnd, IncomingRequest, Served};
 use flashweir_http::upstream::UpstreamError;
 use flashweir_telemetry::{BadRequest, ConnectionFailure, Happening, StatusClass};
@@ -44,7 +44,11 @@ pub(crate) async fn serve(
     let is_tls = current.live.tls.is_some();
     let client = Rc::new(Client::new(peer, source, is_tls, wire, guard.full));
     match &current.live.tls {
-        None => speak(&worker, &client, io, None).await,
+        None => {
+            // Nothing stands between the socket and bytes that are moved into it.
+            let io = current.server.guard(io).taking_pipes();
+            speak(&worker, &client, io, None).await;
+        }
         Some(tls) => {
             let within = current.live.config.bounds.tls_handshake_timeout;
             // Boxed, here and below, or a connection in the clear would carry the room for TLS.
@@ -52,6 +56,7 @@ pub(crate) async fn serve(
             let failure = match handshake.await {
                 Ok(Ok((stream, protocol, fingerprint))) => {
                     client.tls_fingerprint.set(Some(fingerprint));
+                    let stream = current.server.guard(stream);
                     Box::pin(speak(&worker, &client, stream, Some(protocol))).await;
                     None
                 }
@@ -66,8 +71,12 @@ pub(crate) async fn serve(
     drop(guard);
 }
 
-async fn speak<Io>(worker: &Rc<WorkerContext>, client: &Rc<Client>, io: Io, protocol: Option<Protocol>)
-where
+async fn speak<Io>(
+    worker: &Rc<WorkerContext>,
+    client: &Rc<Client>,
+    mut io: Guarded<Io>,
+    protocol: Option<Protocol>,
+) where
     Io: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let current = worker.current();
@@ -75,11 +84,9 @@ where
     let service = {
         let (worker, client) = (worker.clone(), client.clone());
         move |request: IncomingRequest, connection: &flashweir_http::serve::Connection| {
-            // Boxed, or an idle connection would keep the room for a request of several kilobytes.
-            Box::pin(handle(worker.clone(), client.clone(), connection.clone(), request))
+            handle(worker.clone(), client.clone(), connection.clone(), request)
         }
     };
-    let mut io = server.guard(io);
     if current.live.config.client.answers_half_closed {
         io = io.answering_half_closed(client.end_wanted.clone());
     }

@@ -1,5 +1,6 @@
 //! State shared on one worker's thread: its part of the gateway, and the configuration that it follows.
 
+use crate::access_log::WorkerLog;
 use crate::cache::WorkerCache;
 use crate::current::CurrentConfig;
 use crate::pipeline::PipelineHost;
@@ -10,6 +11,7 @@ use crate::shared::Shared;
 use crate::upload::UploadRoom;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_core::Rng;
+use flashweir_http::pipe::Pipes;
 use flashweir_telemetry::WorkerMetrics;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,6 +37,8 @@ pub(crate) struct WorkerContext {
     pub(crate) uploads: Rc<UploadRoom>,
     /// Responses on their way to clients.
     pub(crate) responses: Rc<Responses>,
+    /// Lines of the access log, where one is written.
+    pub(crate) access_log: Option<Rc<WorkerLog>>,
     /// Wakes the sweeper when there is something to sweep.
     pub(crate) sweep_wanted: Rc<Notify>,
     /// Cancelled when connections are to end gracefully.
@@ -63,13 +67,18 @@ impl WorkerContext {
         let rng = Rng::new(shared.seed).fork(index as u64);
         let current = CurrentConfig::new(&shared, live, services, None, &rng);
         let metrics = shared.telemetry.worker(index);
+        let access_log = current.live.config.log.access.as_ref().zip(shared.access_lines.clone());
+        let access_log =
+            access_log.map(|(config, lines)| WorkerLog::new(config, lines, shared.clock, metrics.clone()));
         let context = Rc::new(Self {
+            access_log,
             cache: Rc::new(WorkerCache::new(shared.clone(), metrics.clone())),
             replication: WorkerReplication::new(&shared, metrics.clone(), rng.fork(REPLICATION_DRAWS)),
             responses: Responses::new(
                 shared.clone(),
                 metrics.clone(),
                 pipeline.clone(),
+                Pipes::new(shared.pipes_per_worker),
                 sweep_wanted.clone(),
             ),
             uploads: UploadRoom::new(metrics.clone(), sweep_wanted.clone()),

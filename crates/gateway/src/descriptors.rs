@@ -4,8 +4,8 @@
 //! Every connection is an open file. With none left, nothing can be accepted (the admin listener included)
 //! and no server reached, so the bounds on connections are lowered at start until everything fits:
 //!
-//! limit = [fixed](limits::DESCRIPTORS_FIXED) + admin + connections to servers + connections from clients +
-//! those that only get refusals
+//! limit = [fixed](limits::DESCRIPTORS_FIXED) + admin + pipes + connections to servers + connections from
+//! clients + those that only get refusals
 //!
 //! Servers keep up to a third of what there is to divide, and all they need where clients need less.
 
@@ -30,6 +30,11 @@ pub(crate) fn limit() -> usize {
     getrlimit(Resource::Nofile)
         .current
         .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// Pipes that each worker may have of `limit` open files.
+pub(crate) fn pipes_per_worker(limit: usize, workers: usize) -> usize {
+    (limit / limits::PIPES_DESCRIPTOR_PARTS / (2 * workers.max(1))).min(limits::PIPES_PER_WORKER)
 }
 
 /// Minimum number of connections that are only answered that there is no room, for any limit on open files.
@@ -86,7 +91,7 @@ struct Shares {
 impl Shares {
     fn within(self, limit: usize, workers: usize) -> Self {
         let kept = limits::DESCRIPTORS_FIXED
-            + workers * limits::DESCRIPTORS_PER_WORKER
+            + workers * (limits::DESCRIPTORS_PER_WORKER + 2 * pipes_per_worker(limit, workers))
             + limits::ADMIN_CONNECTIONS
             + limits::ADMIN_PROBES;
         let available = limit.saturating_sub(kept);

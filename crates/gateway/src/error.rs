@@ -14,7 +14,9 @@ pub enum GatewayError {
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The admin port cannot be had.
-    #[error("cannot listen on {address} for admin requests: {source}")]
+    #[error(
+        "cannot listen on {address} for admin requests: {source}; --admin or admin.address names another one"
+    )]
     AdminListen {
         /// The address.
         address: SocketAddr,
@@ -71,6 +73,14 @@ pub enum GatewayError {
         /// The reason.
         source: io::Error,
     },
+    /// The access log cannot be written.
+    #[error("cannot write the access log {} (log.access.file): {source}", file.display())]
+    AccessLog {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// The operating system refused a thread, a timer or a signal handler.
     #[error("cannot start: {0}")]
     Start(#[source] io::Error),
@@ -98,6 +108,7 @@ impl GatewayError {
             | Self::WithoutNats
             | Self::WithoutKubernetes
             | Self::Record { .. }
+            | Self::AccessLog { .. }
             | Self::Tls(_)
             | Self::Upstream(_)
             | Self::Kernel(_)

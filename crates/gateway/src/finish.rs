@@ -18,11 +18,13 @@ use crate::upload::UploadBody;
 use crate::upstream_error::count_failure;
 use bytes::{Buf, Bytes};
 use flashweir_admission::pipeline::{FailureSource, Judged};
+use flashweir_core::limits::UPSTREAM_READ_BYTES;
 use flashweir_core::{Duration, Instant};
 use flashweir_http::fields::prepare_trailers;
+use flashweir_http::pipe::{PipeSource, PolledPipe};
 use flashweir_http::serve::StreamCut;
 use flashweir_http::upstream::{UpstreamBody, UpstreamError};
-use flashweir_telemetry::Unmeasured;
+use flashweir_telemetry::{Bound, Unmeasured};
 use http::{StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
@@ -33,6 +35,16 @@ use std::task::{Context, Poll};
 
 /// Silence of the origin within a body that makes its speed the origin's choice, not the network's.
 const GAP: Duration = Duration::from_secs(1);
+
+/// A body goes through pipes if this much of it is still in the origin's socket, or still to come to it: as
+/// much as one read takes. Of less, the system calls cost more than copying it (`make compare-cost`).
+const MOVED_BYTES_MIN: u64 = UPSTREAM_READ_BYTES as u64;
+/// A part that leaves half of a pipe empty is short: the origin is slow, or its bytes came in small
+/// packets, each of which takes one of the pipe's sixteen slots, so that a part costs two system calls and
+/// moves little.
+const SHORT_PART_BYTES: usize = 32 << 10;
+/// After this number of short parts in a row, the rest of a body is copied.
+const SHORT_PARTS_MAX: u8 = 3;
 
 pin_project! {
     /// Source of a response's body.
@@ -65,6 +77,8 @@ pub(crate) struct Watch {
     url_class: u32,
     first_byte_at: Instant,
     bytes: u64,
+    /// Short parts that came in a row in pipes.
+    short_parts: u8,
     waiting_since: Option<Instant>,
     /// Time since the first byte in which the client had everything that the origin had sent.
     waited: Duration,
@@ -109,6 +123,7 @@ impl ForwardedBody {
             url_class: begun.url_class,
             first_byte_at: now,
             bytes: 0,
+            short_parts: 0,
             waiting_since: None,
             waited: Duration::ZERO,
             unmeasured: begun.unmeasured,
@@ -125,6 +140,14 @@ impl ForwardedBody {
         watch.permit.answered(now);
         watch.report_if_long(now, &inner.size_hint());
         Self { inner, watch: Some(watch) }
+    }
+
+    /// The upstream that answers, by its place in the configuration.
+    pub(crate) fn upstream(&self) -> usize {
+        match &self.inner {
+            Source::Upstream { body } => body.upstream(),
+            Source::Begun { rest, .. } => rest.upstream(),
+        }
     }
 }
 
@@ -151,7 +174,7 @@ impl Watch {
         }
     }
 
-    fn receive(&mut self, frame: &Frame<Bytes>) {
+    fn receive(&mut self, bytes: u64) {
         if let Some(since) = self.waiting_since.take() {
             let waited = self.responses.now().saturating_since(since);
             self.waited += waited;
@@ -160,7 +183,6 @@ impl Watch {
                 self.transfer = None;
             }
         }
-        let bytes = frame.data_ref().map_or(0, |data| data.remaining() as u64);
         self.bytes += bytes;
         self.reading.iter().for_each(|reading| reading.brought(bytes));
     }
@@ -183,6 +205,15 @@ impl Watch {
         reading.handed(now);
     }
 
+    /// A part goes to the client. The body is not asked for more once it is known that nothing more comes.
+    fn pass(watch: &mut Option<Box<Self>>, is_last: bool) {
+        match watch {
+            Some(_) if is_last => watch.take().into_iter().for_each(|watch| watch.finish()),
+            Some(watch) => watch.handed_part(),
+            None => {}
+        }
+    }
+
     /// The last byte was handed over.
     fn finish(self) {
         let responses = self.responses.clone();
@@ -196,7 +227,7 @@ impl Watch {
                 (from, from, 1.0)
             }
         };
-        let Some(delivery) = self.permit.handed_over(self.status) else {
+        let Some(delivery) = self.permit.handed_over(now, self.status) else {
             let why = self.unmeasured.unwrap_or(Unmeasured::Error);
             responses.metrics.measurement.unmeasured.increment(why);
             return;
@@ -256,13 +287,8 @@ impl Body for ForwardedBody {
         match &polled {
             Poll::Pending => watch.wait(),
             Poll::Ready(Some(Ok(frame))) => {
-                watch.receive(frame);
-                // The body is not polled again once it is known that nothing more comes.
-                if this.inner.is_end_stream() {
-                    this.watch.take().into_iter().for_each(|watch| watch.finish());
-                } else {
-                    watch.handed_part();
-                }
+                watch.receive(frame.data_ref().map_or(0, |data| data.remaining() as u64));
+                Watch::pass(this.watch, this.inner.is_end_stream());
             }
             Poll::Ready(Some(Err(error))) => {
                 this.watch.take().into_iter().for_each(|watch| watch.fail(error))
@@ -278,6 +304,50 @@ impl Body for ForwardedBody {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
+    }
+}
+
+impl PipeSource for ForwardedBody {
+    fn poll_pipe(self: Pin<&mut Self>, cx: &mut Context<'_>) -> PolledPipe {
+        let mut this = self.project();
+        let (Some(watch), SourceProjection::Upstream { body }) =
+            (&mut *this.watch, this.inner.as_mut().project())
+        else {
+            return Poll::Ready(None);
+        };
+        if watch.short_parts >= SHORT_PARTS_MAX {
+            return Poll::Ready(None);
+        }
+        let Some(mut pipe) = watch.responses.pipes.take() else {
+            watch.responses.metrics.bound_hits.increment(Bound::Pipes);
+            return Poll::Ready(None);
+        };
+        watch.asked_for_more();
+        match body.get_mut().poll_fill(cx, &mut pipe) {
+            Poll::Pending => {
+                watch.wait();
+                Poll::Pending
+            }
+            Poll::Ready(Some(Ok(()))) => {
+                watch.receive(pipe.len() as u64);
+                let is_short = pipe.len() < SHORT_PART_BYTES;
+                watch.short_parts = if is_short { watch.short_parts + 1 } else { 0 };
+                Watch::pass(this.watch, this.inner.is_end_stream());
+                Poll::Ready(Some(Ok(pipe)))
+            }
+            Poll::Ready(Some(Err(error))) => {
+                this.watch.take().into_iter().for_each(|watch| watch.fail(&error));
+                Poll::Ready(Some(Err(error.into())))
+            }
+            Poll::Ready(None) => Poll::Ready(None),
+        }
+    }
+}
+
+impl Source {
+    /// Returns whether the rest of the body is large enough for pipes, and can be moved into them.
+    pub(crate) fn is_moved(&self) -> bool {
+        matches!(self, Self::Upstream { body } if body.movable_bytes() >= MOVED_BYTES_MIN)
     }
 }
 

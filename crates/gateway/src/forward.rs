@@ -146,7 +146,7 @@ fn relay(
     onward: Onward<'_>,
     method: &Method,
 ) -> Answer<Body> {
-    let Answer { mut head, body } = answer;
+    let Answer { mut head, body, .. } = answer;
     if let Err(error) = head.prepare() {
         return answer_unfit(responses, permit, error, method).into();
     }
@@ -195,7 +195,9 @@ pub(crate) fn pass_on(
         quota,
         write_stall_timeout: current.live.config.bounds.write_stall_timeout,
     };
-    Answer { head, body: Body::Forwarded { body: ForwardedBody::new(begun, body) } }
+    let is_moved = body.is_moved();
+    let answer = Answer::new(head, Body::Forwarded { body: ForwardedBody::new(begun, body) });
+    if is_moved { answer.in_pipes() } else { answer }
 }
 
 /// Worker and service state that the body of one request uses.

@@ -1,5 +1,6 @@
 //! Builds a gateway from its configuration, in the order in which things may fail: files, ports, threads.
 
+use crate::access_log;
 use crate::admin::AdminServer;
 use crate::cluster::{Cluster, Means};
 use crate::commands::{WorkerEnds, connect};
@@ -16,12 +17,12 @@ use crate::shared::{Live, Parts, Shared};
 use crate::state_file;
 use crate::worker;
 use flashweir_config::{Config, Overrides};
-use flashweir_core::limits;
+use flashweir_core::{Duration, limits};
 use flashweir_http::client::TrustedProxies;
 use flashweir_http::listen::{WorkerListeners, bind, share};
 use flashweir_http::tls::ServerTls;
 use flashweir_kernel::notify_ready;
-use flashweir_runtime::{ClusterLink, ReadyFile, StateFile};
+use flashweir_runtime::{ClusterLink, Drain, ReadyFile, StateFile};
 use std::fmt;
 use std::future::pending;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -31,6 +32,9 @@ use std::sync::Arc;
 use std::thread;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
+
+/// Time that the last lines of the access log get to be written.
+const LAST_LINES_WITHIN: Duration = Duration::from_secs(1);
 
 /// A gateway to run.
 #[derive(Debug)]
@@ -73,6 +77,8 @@ pub struct Gateway {
     admin_address: SocketAddr,
     datagrams_address: Option<SocketAddr>,
     ready_file: Option<ReadyFile>,
+    /// Ends the thread of the access log.
+    access_drain: Option<Drain>,
     planners: Planners,
     control: Control,
 }
@@ -106,6 +112,8 @@ impl Gateway {
         if let Some(kernel) = &mut kernel {
             kernel.protect(&config, &listening_on, config.listen.tls.is_some())?;
         }
+        let access_log = config.log.access.as_ref().map(access_log::open).transpose()?;
+        let (access_lines, access_drain) = access_log.unzip();
         let recorder = record.map(|file| recording::start(&file, &config, workers)).transpose()?;
         let state_file = state_file::configured(&config);
         let learned = state_file.as_ref().map(StateFile::load_or_begin_anew).unwrap_or_default();
@@ -117,7 +125,7 @@ impl Gateway {
         let flash_crowd_candidate = FlashCrowdCandidate::of(&config, workers, None);
         let live =
             Live { config, upstreams, sentries, candidates, flash_crowd_candidate, tls, trusted_proxies };
-        let shared = Shared::new(Parts { live, workers, listening_on, url_key });
+        let shared = Shared::new(Parts { live, workers, listening_on, access_lines, url_key });
         shared.bounds.set_refuse_only_most(refuse_only);
         if listeners[0].outlive_the_process() {
             shared.expect_successor();
@@ -149,6 +157,7 @@ impl Gateway {
             admin_address,
             datagrams_address,
             ready_file,
+            access_drain,
             planners,
             control,
         })
@@ -200,7 +209,11 @@ impl Gateway {
                 "no message to the service manager that the gateway serves (NOTIFY_SOCKET): {error}"
             );
         }
-        LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planners, signals, stop))
+        let outcome =
+            LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planners, signals, stop));
+        // The workers have handed their last lines over.
+        self.access_drain.into_iter().for_each(|drain| drain.wait(LAST_LINES_WITHIN));
+        outcome
     }
 }
 

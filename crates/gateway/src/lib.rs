@@ -18,6 +18,7 @@
 
 mod accept;
 mod accept_field;
+mod access_log;
 mod acks;
 mod admin;
 mod agents;

@@ -151,7 +151,8 @@ impl Station for NewsStation {
     fn evaluate(&mut self, missing: usize) {
         let shared = self.outlet.shared.clone();
         if missing > 0 && !shared.is_draining() {
-            shared.warn(Happening::PlannerLate, format_args!("{missing} workers did not report in time"));
+            let message = format_args!("{missing} reports of workers to the flash-crowd planner are late");
+            shared.warn(Happening::PlannerLate, message);
         }
         let mut samples = mem::take(&mut self.gathered);
         if let Some(first) = samples.first_mut() {

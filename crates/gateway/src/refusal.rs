@@ -85,7 +85,7 @@ impl Refusal {
         }
         // HEAD has the fields of GET, the length included, and no body (RFC 9110 §9.3.2).
         let body = if method == Method::HEAD { Bytes::new() } else { Bytes::from(body) };
-        Answer { head: AnswerHead::Own(head), body }
+        Answer::new(AnswerHead::Own(head), body)
     }
 
     /// Status of the response.

@@ -28,7 +28,13 @@ impl Setup {
             tls: None,
             trusted_proxies: TrustedProxies::default(),
         };
-        let shared = Shared::new(Parts { live, workers: WORKERS, listening_on: Vec::new(), url_key: None });
+        let shared = Shared::new(Parts {
+            live,
+            workers: WORKERS,
+            listening_on: Vec::new(),
+            access_lines: None,
+            url_key: None,
+        });
         Self { folder, shared }
     }
 

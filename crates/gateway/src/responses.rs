@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use crate::slow_readers::{Reading, SlowReaders};
 use crate::transfers::{Transfer, Transfers};
 use flashweir_core::Instant;
+use flashweir_http::pipe::Pipes;
 use flashweir_telemetry::{Bound, ConnectionFailure, Unmeasured, WorkerMetrics};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,6 +23,8 @@ pub(crate) struct Responses {
     pub(crate) metrics: Arc<WorkerMetrics>,
     /// Learns how each request ended.
     pub(crate) pipeline: Rc<PipelineHost>,
+    /// Pipes for large bodies.
+    pub(crate) pipes: Rc<Pipes>,
     readers: SlowReaders,
     transfers: RefCell<Transfers>,
     acks: RefCell<Acks>,
@@ -35,12 +38,14 @@ impl Responses {
         shared: Arc<Shared>,
         metrics: Arc<WorkerMetrics>,
         pipeline: Rc<PipelineHost>,
+        pipes: Rc<Pipes>,
         sweep_wanted: Rc<Notify>,
     ) -> Rc<Self> {
         Rc::new(Self {
             shared,
             metrics,
             pipeline,
+            pipes,
             readers: SlowReaders::default(),
             transfers: RefCell::default(),
             acks: RefCell::default(),

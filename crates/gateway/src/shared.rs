@@ -1,5 +1,6 @@
 //! State that all threads of one gateway see: read-mostly values behind atomic pointers, and counts.
 
+use crate::access_log::AccessLines;
 use crate::agents::Machines;
 use crate::bounds::Bounds;
 use crate::cache::CacheShared;
@@ -69,8 +70,12 @@ pub(crate) struct Shared {
     pub(crate) telemetry: Telemetry,
     /// Log lines that load could make frequent.
     pub(crate) warnings: Arc<Warnings>,
+    /// Takes the workers' lines of the access log, where one is written.
+    pub(crate) access_lines: Option<AccessLines>,
     /// Addresses for clients (with the ports the system chose for port 0).
     pub(crate) listening_on: Vec<SocketAddr>,
+    /// Pipes that each worker may have.
+    pub(crate) pipes_per_worker: usize,
     draining: AtomicBool,
     has_successor: AtomicBool,
 }
@@ -120,6 +125,7 @@ pub(crate) struct Parts {
     pub(crate) live: Live,
     pub(crate) workers: usize,
     pub(crate) listening_on: Vec<SocketAddr>,
+    pub(crate) access_lines: Option<AccessLines>,
     /// Under which URL classes were learned; `None` to draw one.
     pub(crate) url_key: Option<UrlKey>,
 }
@@ -158,7 +164,9 @@ impl Shared {
             bounds: Bounds::new(hasher),
             telemetry,
             warnings,
+            access_lines: parts.access_lines,
             listening_on: parts.listening_on,
+            pipes_per_worker: descriptors::pipes_per_worker(descriptors::limit(), parts.workers),
             draining: AtomicBool::new(false),
             has_successor: AtomicBool::new(false),
         })

@@ -6,6 +6,7 @@
 //! thread.
 
 use flashweir_core::{Duration, Instant};
+use flashweir_http::pipe::{Pipe, PipeSink};
 use flashweir_kernel::TcpInfo;
 use flashweir_runtime::Clock;
 use std::cell::Cell;
@@ -242,6 +243,12 @@ impl AsyncWrite for WireIo {
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.wire.flushed();
         Poll::Ready(self.wire.shut_down_writing())
+    }
+}
+
+impl PipeSink for WireIo {
+    fn poll_write_pipe(&mut self, cx: &mut Context<'_>, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |stream| stream.try_io(Interest::WRITABLE, || pipe.drain(stream)))
     }
 }
 

@@ -31,6 +31,7 @@ struct Watched {
 pub(crate) async fn watch_upstreams(shared: Arc<Shared>) {
     let mut before: Vec<Watched> = Vec::new();
     let probes = Arc::new(Semaphore::new(UPSTREAM_PROBES));
+    let mut is_start = true;
     loop {
         let live = shared.live.load_full();
         let mut pause = QUIET_INTERVAL;
@@ -41,7 +42,7 @@ pub(crate) async fn watch_upstreams(shared: Arc<Shared>) {
             }
             let interval = service.upstream.health.active.as_ref().map(|active| active.interval);
             pause = pause.min(interval.unwrap_or(pause));
-            start_probes(&shared, &probes, service, upstreams);
+            start_probes(&shared, &probes, service, upstreams, is_start);
             let statuses = upstreams.statuses();
             watched.push(report_changes(&shared, &before, service, &statuses));
             health.extend(statuses.iter().enumerate().map(|(place, status)| UpstreamHealth {
@@ -53,7 +54,7 @@ pub(crate) async fn watch_upstreams(shared: Arc<Shared>) {
             changes.push(changes_of(service, upstreams));
         }
         shared.telemetry.control().publish_upstreams(health, changes);
-        before = watched;
+        (before, is_start) = (watched, false);
         drop(live);
         if probes.available_permits() < UPSTREAM_PROBES {
             // The first to end may be the first of two that are needed.
@@ -63,12 +64,14 @@ pub(crate) async fn watch_upstreams(shared: Arc<Shared>) {
     }
 }
 
-/// Starts the probes that are due, as far as there is room; those without come in a later round.
+/// Starts the probes that are due, as far as there is room; those without come in a later round. At the start
+/// each that fails is logged: a wrong address is to be seen before the first request.
 fn start_probes(
     shared: &Arc<Shared>,
     room: &Arc<Semaphore>,
     service: &Service,
     upstreams: &Arc<UpstreamShared>,
+    is_start: bool,
 ) {
     let active = service.upstream.health.active.as_ref();
     // Checked with the configuration.
@@ -81,9 +84,15 @@ fn start_probes(
     for index in upstreams.probes_due(room.available_permits()) {
         let Ok(permit) = room.clone().try_acquire_owned() else { return };
         let (shared, upstreams, path) = (shared.clone(), upstreams.clone(), path.clone());
+        let named = is_start.then(|| (service.name.clone(), service.upstream.urls.get(index).cloned()));
         spawn_local(async move {
             let _permit = permit;
             let probed = probe(&upstreams, index, path.as_ref(), within).await;
+            if let (Err(error), Some((service, Some(url)))) = (&probed, named) {
+                tracing::warn!(
+                    "upstream {url} of service {service}: {error}; requests for it will fail until it is there"
+                );
+            }
             let outcome = probe_outcome(path.is_some(), &probed);
             upstreams.record_probe(index, outcome);
             shared.telemetry.control().count_probe(match outcome {

@@ -29,6 +29,10 @@ struct ServiceSeen {
     refused: [u64; Reason::ALL.len()],
     counted_at: Instant,
     is_refusing: bool,
+    /// Refused at the last look, of all reasons.
+    refused_before: u64,
+    /// Cause of the load when requests were last refused, where one was known.
+    refused_in: Option<LoadCause>,
 }
 
 impl VerdictTask {
@@ -80,13 +84,21 @@ impl VerdictTask {
             let (offered, refused) = counts(shared, service);
             let place = self.services.iter().position(|seen| seen.name == service.name);
             let place = place.unwrap_or_else(|| {
-                let (name, counted_at) = (service.name.clone(), now);
-                self.services.push(ServiceSeen { name, offered, refused, counted_at, is_refusing: false });
+                self.services.push(ServiceSeen {
+                    name: service.name.clone(),
+                    offered,
+                    refused,
+                    counted_at: now,
+                    is_refusing: false,
+                    refused_before: refused.iter().sum(),
+                    refused_in: None,
+                });
                 self.services.len() - 1
             });
             let seen = &mut self.services[place];
             let news: u64 =
                 refused.iter().zip(seen.refused).map(|(now, before)| now.saturating_sub(before)).sum();
+            seen.follow(refused.iter().sum(), verdict.cause);
             let span = now.saturating_since(seen.counted_at);
             let is_due = !seen.is_refusing || span >= TELLS_EVERY;
             if news == 0 {
@@ -101,23 +113,38 @@ impl VerdictTask {
             let most = Reason::ALL.into_iter().zip(refused).zip(seen.refused);
             let most = most.max_by_key(|((_, now), before)| now.saturating_sub(*before));
             let reason = most.map_or("", |((reason, _), _)| reason.as_str());
+            let offered_news = offered.saturating_sub(seen.offered);
             tracing::warn!(
                 event = "refusing",
                 service = service.name,
                 refused = news,
-                offered = offered.saturating_sub(seen.offered),
+                offered = offered_news,
                 reason,
-                seconds = span.as_secs_f64(),
-                verdict = verdict.cause.as_str(),
+                seconds = span.as_secs_f64().round(),
+                verdict = seen.refused_in.map(LoadCause::as_str),
                 machine_short_of = shared.machines.load().short_of(now, &service.name).map(Shortage::as_str),
                 limit = sentry.as_ref().map(|sentry| sentry.plan.load().limit),
                 guarantees_infeasible =
                     sentry.as_ref().map(|sentry| sentry.plan.load().explanation.guarantees_infeasible),
-                ceiling_rps = shared.plan.load().explanation.ceiling_rps,
-                "requests are refused; this is logged once a minute"
+                ceiling_rps = shared.plan.load().explanation.ceiling_rps.map(f64::round),
+                "{news} of {offered_news} requests were refused, most for the reason {reason}. {}",
+                seen.refused_in.map_or("", sentence),
             );
             (seen.offered, seen.refused, seen.counted_at, seen.is_refusing) = (offered, refused, now, true);
+            seen.refused_in = None;
         }
+    }
+}
+
+impl ServiceSeen {
+    /// Remembers the cause of the load while requests are refused. Calm is none: a verdict ends a moment
+    /// before the last refusal of those who waited, or follows the first.
+    fn follow(&mut self, refused: u64, cause: LoadCause) {
+        let is_calm = matches!(cause, LoadCause::Calm | LoadCause::TooFewSamples);
+        if refused > self.refused_before && !is_calm {
+            self.refused_in = Some(cause);
+        }
+        self.refused_before = refused;
     }
 }
 
@@ -179,9 +206,9 @@ fn blamed(shared: &Shared) -> Option<String> {
     known.rev().max_by_key(|(_, reasons)| *reasons).map(|(service, _)| service.name.clone())
 }
 
-/// Cause of the present load, in a sentence or two.
-fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>) -> String {
-    let cause = match verdict.cause {
+/// Cause of load, in a sentence.
+fn sentence(cause: LoadCause) -> &'static str {
+    match cause {
         LoadCause::TooFewSamples => "Too few responses came back to judge by, and no request is refused.",
         LoadCause::Calm => "Load is as usual.",
         LoadCause::SurgeOk => "More requests than usual, served as usual.",
@@ -192,7 +219,12 @@ fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>)
         LoadCause::SlowBackend => "No more requests than usual, and the origin is short all the same.",
         LoadCause::CongestedLink => "The path to the clients carries less than is asked for.",
         LoadCause::Bound => "A bound of the configuration refuses, while origin and delivery have room.",
-    };
+    }
+}
+
+/// Cause of the present load, in a sentence or two.
+fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>) -> String {
+    let cause = sentence(verdict.cause);
     match machine {
         None => cause.to_owned(),
         Some(((service, Shortage::Nothing), said)) => {
@@ -201,5 +233,39 @@ fn explanation(verdict: &LoadVerdict, machine: Option<((&str, Shortage), &str)>)
         Some(((service, short_of), said)) => {
             format!("{cause} The machines of service {service} are short of: {}. {said}", short_of.as_str())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> ServiceSeen {
+        ServiceSeen {
+            name: "shop".to_owned(),
+            offered: 0,
+            refused: [0; Reason::ALL.len()],
+            counted_at: Instant::ZERO,
+            is_refusing: false,
+            refused_before: 0,
+            refused_in: None,
+        }
+    }
+
+    /// The line of a minute is written when the crowd may have gone: it names the cause of its refusals.
+    #[test]
+    fn a_line_names_the_cause_at_the_time_of_the_refusals_and_never_calm() {
+        let mut seen = seen();
+        for (refused, cause) in [(0, LoadCause::Calm), (7, LoadCause::Popular), (9, LoadCause::Calm)] {
+            seen.follow(refused, cause);
+        }
+        assert_eq!(seen.refused_in, Some(LoadCause::Popular));
+        seen.follow(9, LoadCause::Bound);
+        assert_eq!(seen.refused_in, Some(LoadCause::Popular), "nothing was refused under this cause");
+        seen.refused_in = None;
+        for cause in [LoadCause::Calm, LoadCause::TooFewSamples] {
+            seen.follow(seen.refused_before + 1, cause);
+        }
+        assert_eq!(seen.refused_in, None);
     }
 }

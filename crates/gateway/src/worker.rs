@@ -1,6 +1,7 @@
 //! One worker: a thread with its own runtime, listeners, pipeline, upstream connections and measurements.
 
 use crate::accept::Acceptor;
+use crate::access_log::hand_over;
 use crate::commands::{Command, Stopped, WorkerEnds};
 use crate::connection::serve;
 use crate::context::WorkerContext;
@@ -62,6 +63,7 @@ async fn work(
     let (worker, services) = WorkerContext::new(index, shared, ends.gate_samples);
     attend(&worker, services);
     spawn_local(sweep(worker.clone()));
+    worker.access_log.iter().for_each(|log| drop(spawn_local(hand_over(log.clone()))));
     let counted = worker.shared.replication.samples_in.clone();
     spawn_local(replication::sample(index, worker.replication.clone(), counted));
     spawn_local(sample(worker.clone(), ends.sample_wanted, ends.samples));

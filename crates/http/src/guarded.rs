@@ -7,6 +7,7 @@
 use crate::held_end::{EndHolder, EndState};
 use crate::http2_frames::{FrameWatch, PREFACE};
 use crate::interim::Interims;
+use crate::pipe::{PipeSink, WritePipe};
 use crate::violation::FramingViolation;
 use flashweir_http1::connection::ReadPhase;
 use std::cell::Cell;
@@ -55,6 +56,17 @@ pub struct Guarded<Io> {
     sniffed: Vec<u8>,
     /// Holder of connections whose clients have ended their half.
     ends: Option<EndHolder>,
+    /// Writes pipes, where the stream takes them.
+    write_pipe: Option<WritePipe<Io>>,
+}
+
+/// Parts of a [`Guarded`].
+pub(crate) struct GuardedParts<Io> {
+    pub(crate) io: Io,
+    pub(crate) sniffed: Vec<u8>,
+    pub(crate) ends: Option<EndHolder>,
+    pub(crate) write_pipe: Option<WritePipe<Io>>,
+    pub(crate) handle: GuardHandle,
 }
 
 /// First read of a connection: most heads fit.
@@ -155,7 +167,18 @@ impl<Io> Guarded<Io> {
     /// Puts a guard around a client's stream.
     #[must_use]
     pub fn new(io: Io) -> Self {
-        Self { io, frames: None, handle: GuardHandle::new(), sniffed: Vec::new(), ends: None }
+        let handle = GuardHandle::new();
+        Self { io, frames: None, handle, sniffed: Vec::new(), ends: None, write_pipe: None }
+    }
+
+    /// The same; bodies that offer pipes are sent by them (HTTP/1 only).
+    #[must_use]
+    pub fn taking_pipes(mut self) -> Self
+    where
+        Io: PipeSink,
+    {
+        self.write_pipe = Some(Io::poll_write_pipe);
+        self
     }
 
     /// The same; a client that ends its half of the connection while it waits for its answer gets it (HTTP/1
@@ -173,9 +196,10 @@ impl<Io> Guarded<Io> {
         self.handle.clone()
     }
 
-    /// The stream of a connection that speaks HTTP/1.1, and what was read of it.
-    pub(crate) fn into_parts(self) -> (Io, Vec<u8>, Option<EndHolder>, GuardHandle) {
-        (self.io, self.sniffed, self.ends, self.handle)
+    /// The parts of a connection that speaks HTTP/1.1.
+    pub(crate) fn into_parts(self) -> GuardedParts<Io> {
+        let Self { io, sniffed, ends, write_pipe, handle, .. } = self;
+        GuardedParts { io, sniffed, ends, write_pipe, handle }
     }
 
     /// Follows the frames that were just read.

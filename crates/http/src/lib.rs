@@ -18,6 +18,7 @@ pub mod interim;
 pub mod listen;
 mod names;
 mod outbox;
+pub mod pipe;
 mod receive;
 pub mod rules;
 pub mod serve;

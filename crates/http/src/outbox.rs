@@ -1,6 +1,7 @@
 //! Bytes of one connection on their way into its socket: heads, frames and small parts gathered, large parts
 //! as they are. Bounded: it takes a further part only while it [has room](Outbox::has_room).
 
+use crate::pipe::{Pipe, WritePipe};
 use bytes::{Buf, Bytes};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,7 +16,9 @@ pub(crate) struct Outbox {
     written: usize,
     /// Behind what is gathered.
     content: Bytes,
-    /// Behind the content.
+    /// Instead of content. Boxed, for most connections never have one.
+    pipe: Option<Box<Pipe>>,
+    /// Behind the content or the pipe.
     tail: &'static [u8],
     /// A byte was taken since the last clearance.
     has_written: bool,
@@ -30,17 +33,17 @@ const KEPT_BYTES: usize = 2 << 10;
 
 impl Outbox {
     pub(crate) fn is_empty(&self) -> bool {
-        self.gathered.is_empty() && self.content.is_empty() && self.tail.is_empty()
+        self.gathered.is_empty() && !self.has_content()
     }
 
     /// A further part may be added.
     pub(crate) fn has_room(&self) -> bool {
-        self.content.is_empty() && self.tail.is_empty() && self.gathered.len() < GATHERED_MAX
+        !self.has_content() && self.gathered.len() < GATHERED_MAX
     }
 
     /// Place for heads and other bytes that are made here; while there is room.
     pub(crate) fn gathered(&mut self) -> &mut Vec<u8> {
-        debug_assert!(self.content.is_empty() && self.tail.is_empty(), "bytes in the wrong order");
+        debug_assert!(!self.has_content(), "bytes in the wrong order");
         &mut self.gathered
     }
 
@@ -54,6 +57,13 @@ impl Outbox {
         } else {
             (self.content, self.tail) = (content, tail);
         }
+    }
+
+    /// Adds a part of a body that is in a pipe; while there is room. It is written by
+    /// [`poll_write_pipe`](Self::poll_write_pipe).
+    pub(crate) fn put_pipe(&mut self, prefix: &[u8], pipe: Pipe, tail: &'static [u8]) {
+        self.gathered().extend_from_slice(prefix);
+        (self.pipe, self.tail) = (Some(Box::new(pipe)), tail);
     }
 
     /// Adds the end of a body behind everything; it is empty, or that of a body in chunks.
@@ -80,6 +90,7 @@ impl Outbox {
     pub(crate) fn clear(&mut self) {
         self.gathered.clear();
         (self.written, self.content, self.tail, self.has_written) = (0, Bytes::new(), b"", false);
+        self.pipe = None;
     }
 
     /// Releases memory: for a connection that falls idle.
@@ -89,14 +100,15 @@ impl Outbox {
         }
     }
 
-    /// Writes until nothing is left.
+    /// Writes until nothing is left, but for what is in a pipe or behind one.
     pub(crate) fn poll_write<Io: AsyncWrite + Unpin>(
         &mut self,
         io: &mut Io,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            let parts = [&self.gathered[self.written..], &self.content[..], self.tail];
+            let tail = if self.pipe.is_none() { self.tail } else { b"" };
+            let parts = [&self.gathered[self.written..], &self.content[..], tail];
             let left: usize = parts.iter().map(|part| part.len()).sum();
             if left == 0 {
                 self.gathered.clear();
@@ -125,14 +137,35 @@ impl Outbox {
         }
     }
 
+    /// Writes until nothing is left, to a stream that takes pipes.
+    pub(crate) fn poll_write_pipe<Io: AsyncWrite + Unpin>(
+        &mut self,
+        io: &mut Io,
+        cx: &mut Context<'_>,
+        write_pipe: WritePipe<Io>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_write(io, cx))?;
+        let Some(pipe) = &mut self.pipe else { return Poll::Ready(Ok(())) };
+        while !pipe.is_empty() {
+            if ready!(write_pipe(io, cx, pipe))? == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+        }
+        self.pipe = None;
+        self.poll_write(io, cx)
+    }
+
     fn has_content(&self) -> bool {
-        !self.content.is_empty() || !self.tail.is_empty()
+        !self.content.is_empty() || !self.tail.is_empty() || self.pipe.is_some()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipe::Pipes;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
 
     /// Takes this many bytes of each write, and keeps them.
     struct Narrow(usize, Vec<u8>);
@@ -165,6 +198,38 @@ mod tests {
 
         fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
             Poll::Ready(Ok(()))
+        }
+    }
+
+    /// A pipe with these bytes.
+    fn pipe(bytes: &[u8]) -> Pipe {
+        let (mut from, source) = UnixStream::pair().unwrap();
+        from.write_all(bytes).unwrap();
+        let mut pipe = Pipes::new(1).take().unwrap();
+        assert_eq!(pipe.fill(&source, u64::MAX).unwrap(), bytes.len());
+        pipe
+    }
+
+    fn write_pipe(io: &mut Narrow, _: &mut Context<'_>, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        let (sink, mut to) = UnixStream::pair().unwrap();
+        let mut taken = vec![0; pipe.drain(&sink).unwrap()];
+        to.read_exact(&mut taken).unwrap();
+        io.1.extend(&taken);
+        Poll::Ready(Ok(taken.len()))
+    }
+
+    #[test]
+    fn a_pipe_is_written_between_what_comes_before_it_and_its_tail() {
+        for (end, rest) in [(&b""[..], "\r\n"), (b"0\r\n\r\n", "\r\n0\r\n\r\n")] {
+            let (mut outbox, mut io) = (Outbox::default(), Narrow(3, Vec::new()));
+            outbox.gathered().extend_from_slice(b"head");
+            outbox.put_pipe(b"7\r\n", pipe(b"content"), b"\r\n");
+            outbox.put_end(if end.is_empty() { b"" } else { b"0\r\n\r\n" });
+            assert!(!outbox.has_room() && !outbox.is_empty());
+            let mut cx = Context::from_waker(std::task::Waker::noop());
+            assert!(matches!(outbox.poll_write_pipe(&mut io, &mut cx, write_pipe), Poll::Ready(Ok(()))));
+            assert!(outbox.is_empty() && outbox.has_room());
+            assert_eq!(String::from_utf8(io.1).unwrap(), format!("head7\r\ncontent{rest}"));
         }
     }
 

@@ -131,8 +131,6 @@ impl ServerPool {
         }
         settings.ejection.check()?;
         settings.learning.as_ref().map_or(Ok(()), LearningSettings::check)?;
-        // A single server is used after any result of a probe.
-        let is_probed = servers > 1 || settings.probe_interval.is_some();
         let server = Server {
             ejection: Ejection::default(),
             is_out: false,
@@ -140,7 +138,8 @@ impl ServerPool {
             learned: LearnedWeight::default(),
             evidence: OutlierEvidence::default(),
             counts: ServerCounts::default(),
-            probe_at: if is_probed { now } else { Instant::MAX },
+            // A single server is used after any result; its operator hears of it.
+            probe_at: now,
             probing_since: None,
         };
         Ok(Self {

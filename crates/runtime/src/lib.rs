@@ -8,6 +8,7 @@ mod clock;
 mod cluster_link;
 #[cfg(feature = "kernel")]
 pub mod kernel;
+mod line_queue;
 mod plan;
 pub mod planner_loop;
 mod random;
@@ -23,6 +24,7 @@ pub use cluster_link::{
     cluster_link,
 };
 pub use flashweir_config::flash_crowd_planner as planner;
+pub use line_queue::{Drain, LineQueue, line_queue};
 pub use plan::{plan_json, tell_change, tell_verdict};
 pub use random::random_u64;
 pub use ready_file::ReadyFile;

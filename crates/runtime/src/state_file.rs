@@ -90,10 +90,17 @@ impl StateFile {
     }
 
     /// The baseline of an earlier run. A file that cannot be used is logged once and replaced at the next
-    /// save; the remains of a write that a crash interrupted are removed.
+    /// save; the remains of a write that a crash interrupted are removed. A place that cannot be written is
+    /// logged now, and not only when the process ends.
     #[must_use]
     pub fn load_or_begin_anew(&self) -> Baseline {
         self.remove_leftovers();
+        if let Err(error) = self.try_place() {
+            let path = self.path.display();
+            tracing::warn!(
+                "state file {path} cannot be written, what is learned ends with this process: {error}"
+            );
+        }
         self.load().map(Option::unwrap_or_default).unwrap_or_else(|error| {
             let path = self.path.display();
             tracing::warn!("state file {path} is ignored, the baseline is learned again: {error}");
@@ -186,11 +193,24 @@ impl StateFile {
         }
     }
 
-    fn replace(&self, text: &[u8]) -> io::Result<()> {
+    /// Makes a file in its folder, and takes it away.
+    fn try_place(&self) -> io::Result<()> {
         fs::create_dir_all(self.folder())?;
+        let temporary = self.temporary();
+        File::create(&temporary)?;
+        fs::remove_file(temporary)
+    }
+
+    /// The file that is written before it takes the place of the last one.
+    fn temporary(&self) -> PathBuf {
         let mut temporary = self.path.clone().into_os_string();
         temporary.push(format!(".{}.tmp", std::process::id()));
-        let temporary = PathBuf::from(temporary);
+        PathBuf::from(temporary)
+    }
+
+    fn replace(&self, text: &[u8]) -> io::Result<()> {
+        fs::create_dir_all(self.folder())?;
+        let temporary = self.temporary();
         let written = File::create(&temporary).and_then(|mut file| {
             file.write_all(text)?;
             // Without this a crash may leave the new name on an empty file.

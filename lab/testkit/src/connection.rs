@@ -16,7 +16,7 @@ const REMEMBERED_REQUESTS: usize = 100_000;
 /// Bytes and requests that an upstream received so far.
 #[derive(Clone, Debug, Default)]
 pub struct Received {
-    /// Connections accepted.
+    /// Connections on which a byte came: a gateway opens another one at its start, and asks for nothing.
     pub connections: usize,
     /// Everything read, all connections together (the first 4 MiB).
     pub bytes: Vec<u8>,
@@ -47,7 +47,8 @@ pub(crate) type Shared = Arc<Mutex<Received>>;
 impl Connection {
     pub(crate) fn new(index: usize, stream: TcpStream, received: Shared) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        let recording = Recording { stream: stream.try_clone()?, received: Arc::clone(&received) };
+        let recording =
+            Recording { stream: stream.try_clone()?, received: Arc::clone(&received), is_counted: false };
         Ok(Self { index, stream, reader: MessageReader::new(recording), received })
     }
 
@@ -121,12 +122,16 @@ impl Connection {
 struct Recording {
     stream: TcpStream,
     received: Shared,
+    is_counted: bool,
 }
 
 impl Read for Recording {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
         let mut received = lock(&self.received);
+        if count > 0 && !std::mem::replace(&mut self.is_counted, true) {
+            received.connections += 1;
+        }
         let room = REMEMBERED_BYTES.saturating_sub(received.bytes.len()).min(count);
         received.bytes.extend_from_slice(&buffer[..room]);
         Ok(count)

@@ -202,7 +202,6 @@ impl Acceptor {
             let Ok(mut connection) = Connection::new(index, stream, Arc::clone(&self.received)) else {
                 continue;
             };
-            lock(&self.received).connections += 1;
             let streams = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
             streams().extend(duplicate.ok().map(|stream| (index, stream)));
             let (handler, open) = (Arc::clone(handler), Arc::clone(&self.open));

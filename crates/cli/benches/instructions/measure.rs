@@ -78,11 +78,20 @@ impl Place {
     }
 }
 
+/// The first connection on which a byte comes: at its start the gateway opens one and asks for nothing.
+fn first_asked(origin: &TcpListener) -> TcpStream {
+    loop {
+        let (mut upstream, _) = origin.accept().expect("the request arrives");
+        if upstream.read_exact(&mut [0]).is_ok() {
+            return upstream;
+        }
+    }
+}
+
 /// A request in flight for as long as its connections are kept.
 fn hold(origin: TcpListener, gateway: SocketAddr) -> (TcpListener, TcpStream, TcpStream) {
     let mut client = TcpStream::connect(gateway).expect("flashweir listens");
     client.write_all(b"GET / HTTP/1.1\r\nHost: held\r\n\r\n").expect("a request");
-    let (mut upstream, _) = origin.accept().expect("the request arrives");
-    upstream.read_exact(&mut [0]).expect("its first byte");
+    let upstream = first_asked(&origin);
     (origin, client, upstream)
 }

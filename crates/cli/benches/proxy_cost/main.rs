@@ -1,10 +1,12 @@
 //! Cost of a request: CPU time of Flashweir over nginx and over HAProxy for the same work, in one run.
 //!
 //! One worker each, pinned to core 0; wrk and the upstream (nginx) on core 1. Candidates take turns, in
-//! reversed order every other round, so that other work of the machine falls on all of them; CPU time is read
-//! from the scheduler's own account of each process, and ratios are medians over rounds, each within its
-//! round. At the end: the cost of refusing over proxying, for each; Flashweir refuses at a bound, and by the
-//! sentry's limit. `make compare-cost` runs it; ROUNDS and SECONDS in the environment change its length.
+//! reversed order every other round, so that other work of the machine falls on all of them; CPU time is
+//! read from the scheduler's own account of each process, and ratios are medians over rounds, each within
+//! its round. Large bodies cost by their size, so theirs is CPU time for each GiB; nginx runs twice there,
+//! with its usual settings and without its buffers. At the end: the cost of refusing over proxying, for
+//! each; Flashweir refuses at a bound, and by the sentry's limit. `make compare-cost` runs it; ROUNDS and
+//! SECONDS in the environment change its length.
 
 #[path = "../common/servers.rs"]
 mod common_servers;
@@ -18,15 +20,47 @@ use flashweir_testkit::number_from_environment;
 use servers::Candidate;
 use std::time::Duration;
 
-/// Two jobs: pass a small response on, and refuse.
+/// Jobs: pass a small response on, pass a large one on, and refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     Proxy,
+    /// A body of this size.
+    ProxyKib(usize),
     Refuse,
 }
 
+impl Job {
+    /// Work that the CPU time is for, as part of a request's, and its unit.
+    fn unit(self) -> (f64, &'static str) {
+        match self {
+            Self::Proxy | Self::Refuse => (1e6, "CPU µs/request"),
+            Self::ProxyKib(kib) => ((1 << 20) as f64 / kib as f64, "CPU s/GiB"),
+        }
+    }
+
+    fn title(self) -> String {
+        let connections = self.connections();
+        match self {
+            Self::Proxy => {
+                format!("proxying a 1 KiB response, keep-alive on both sides, {connections} connections")
+            }
+            Self::ProxyKib(kib) => {
+                format!("proxying a body of {kib} KiB, keep-alive on both sides, {connections} connections")
+            }
+            Self::Refuse => format!("answering 503, keep-alive, {connections} connections"),
+        }
+    }
+
+    fn connections(self) -> usize {
+        match self {
+            Self::Proxy | Self::Refuse => 64,
+            Self::ProxyKib(_) => 16,
+        }
+    }
+}
+
 struct Measured {
-    cpu_us_per_request: f64,
+    cpu_s_per_request: f64,
     requests_per_s: f64,
 }
 
@@ -46,10 +80,11 @@ fn main() {
     let seconds = number_from_environment("SECONDS", 2);
     let directory = Directory::new();
     println!("{rounds} rounds of {seconds} s each; server on core 0, wrk and upstream on core 1\n");
-    let [proxying, refusing] = [Job::Proxy, Job::Refuse].map(|job| {
-        let candidates = start_all(&directory, job);
-        compare(job, &candidates, rounds, seconds)
-    });
+    let [proxying, _, _, refusing] =
+        [Job::Proxy, Job::ProxyKib(64), Job::ProxyKib(1024), Job::Refuse].map(|job| {
+            let candidates = start_all(&directory, job);
+            compare(job, &candidates, rounds, seconds)
+        });
     println!("CPU of refusing over proxying");
     for (name, refusing_us) in refusing {
         // Both of Flashweir's ways to refuse are over its one way to proxy.
@@ -63,15 +98,15 @@ fn main() {
 fn start_all(directory: &Directory, job: Job) -> Vec<Candidate> {
     let by_sentry = (job == Job::Refuse).then(|| sentry::flashweir(directory)).flatten();
     let ours = [servers::flashweir(directory, job)].into_iter().chain(by_sentry);
-    ours.chain([servers::nginx(directory, job), servers::haproxy(directory, job)]).collect()
+    let unbuffered =
+        matches!(job, Job::ProxyKib(_)).then(|| servers::nginx(directory, job, "proxy_buffering off;"));
+    let nginx = [servers::nginx(directory, job, "")].into_iter().chain(unbuffered);
+    ours.chain(nginx).chain([servers::haproxy(directory, job)]).collect()
 }
 
-/// Names, and the median CPU time of a request, microseconds.
+/// Names, and the median CPU time in the job's unit.
 fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) -> Vec<(&'static str, f64)> {
-    let title = match job {
-        Job::Proxy => "proxying a 1 KiB response, keep-alive on both sides, 64 connections",
-        Job::Refuse => "answering 503, keep-alive, 64 connections",
-    };
+    let (scale, unit) = job.unit();
     let mut results: Vec<Vec<Measured>> = candidates.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         let mut order: Vec<usize> = (0..candidates.len()).collect();
@@ -82,14 +117,11 @@ fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) -> V
             results[index].push(measure(job, &candidates[index], seconds));
         }
     }
-    println!("{title}");
-    println!(
-        "  {:<20} {:>14} {:>12} {:>34}",
-        "", "CPU µs/request", "requests/s", "Flashweir's CPU over it [min–max]"
-    );
+    println!("{}", job.title());
+    println!("  {:<20} {:>14} {:>12} {:>34}", "", unit, "requests/s", "Flashweir's CPU over it [min–max]");
     for (index, candidate) in candidates.iter().enumerate() {
         let ratios: Vec<f64> = (0..rounds)
-            .map(|n| results[0][n].cpu_us_per_request / results[index][n].cpu_us_per_request)
+            .map(|n| results[0][n].cpu_s_per_request / results[index][n].cpu_s_per_request)
             .collect();
         let of = |value: fn(&Measured) -> f64| median(results[index].iter().map(value).collect());
         let ratio = if index == 0 {
@@ -100,22 +132,24 @@ fn compare(job: Job, candidates: &[Candidate], rounds: usize, seconds: u64) -> V
         println!(
             "  {:<20} {:>14.2} {:>12.0} {ratio:>34}",
             candidate.name,
-            of(|m| m.cpu_us_per_request),
+            scale * of(|m| m.cpu_s_per_request),
             of(|m| m.requests_per_s)
         );
     }
     println!();
-    let cpu_us = |results: &Vec<Measured>| median(results.iter().map(|it| it.cpu_us_per_request).collect());
-    candidates.iter().map(|candidate| candidate.name).zip(results.iter().map(cpu_us)).collect()
+    let cpu = |results: &Vec<Measured>| {
+        scale * median(results.iter().map(|measured| measured.cpu_s_per_request).collect())
+    };
+    candidates.iter().map(|candidate| candidate.name).zip(results.iter().map(cpu)).collect()
 }
 
 fn measure(job: Job, candidate: &Candidate, seconds: u64) -> Measured {
-    wrk::run(&candidate.url, Duration::from_millis(500));
+    wrk::run(&candidate.url, job.connections(), Duration::from_millis(500));
     let before = cpu::used(candidate.pid);
-    let outcome = wrk::run(&candidate.url, Duration::from_secs(seconds));
+    let outcome = wrk::run(&candidate.url, job.connections(), Duration::from_secs(seconds));
     let used = cpu::used(candidate.pid).saturating_sub(before);
     let unexpected = match job {
-        Job::Proxy => outcome.not_2xx,
+        Job::Proxy | Job::ProxyKib(_) => outcome.not_2xx,
         Job::Refuse => outcome.requests - outcome.not_2xx,
     };
     assert!(
@@ -125,7 +159,7 @@ fn measure(job: Job, candidate: &Candidate, seconds: u64) -> Measured {
         outcome.requests
     );
     Measured {
-        cpu_us_per_request: used.as_secs_f64() * 1e6 / outcome.requests.max(1) as f64,
+        cpu_s_per_request: used.as_secs_f64() / outcome.requests.max(1) as f64,
         requests_per_s: outcome.requests as f64 / seconds as f64,
     }
 }

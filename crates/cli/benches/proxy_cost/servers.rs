@@ -34,12 +34,17 @@ impl Drop for Ended {
     }
 }
 
-fn upstream(directory: &Directory) -> (u16, Ended) {
+fn upstream(directory: &Directory, job: Job) -> (u16, Ended) {
     let port = reserve_port();
-    let body = "x".repeat(1024);
-    let text = format!(
-        "{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ return 200 '{body}'; }} }} }}"
-    );
+    let answers = match job {
+        Job::ProxyKib(kib) => {
+            let name = format!("body-{kib}");
+            directory.write(&name, &"x".repeat(kib << 10));
+            format!("root {}; rewrite ^ /{name} break;", directory.path().display())
+        }
+        Job::Proxy | Job::Refuse => format!("return 200 '{}';", "x".repeat(1024)),
+    };
+    let text = format!("{NGINX_HEAD} server {{ listen 127.0.0.1:{port}; location / {{ {answers} }} }} }}");
     let process = start_nginx(directory, &format!("upstream-{port}.conf"), &text, 1);
     wait_for(port, START_WITHIN);
     (port, process)
@@ -49,8 +54,8 @@ pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
     let (port, admin) = (reserve_port(), reserve_port());
     let binary = env!("CARGO_BIN_EXE_flashweir");
     let (upstream_port, helpers, held, bounds) = match job {
-        Job::Proxy => {
-            let (upstream_port, process) = upstream(directory);
+        Job::Proxy | Job::ProxyKib(_) => {
+            let (upstream_port, process) = upstream(directory, job);
             (upstream_port, vec![process], None, "")
         }
         Job::Refuse => {
@@ -73,9 +78,13 @@ pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
     let held = held.map(|silent| {
         let mut client = TcpStream::connect(("127.0.0.1", port)).expect("flashweir listens");
         client.write_all(b"GET / HTTP/1.1\r\nHost: held\r\n\r\n").expect("a request");
-        let (mut upstream_side, _) = silent.accept().expect("the held request arrives");
-        let mut head = [0; 1];
-        upstream_side.read_exact(&mut head).expect("its first byte");
+        // At its start the gateway opens a connection and asks for nothing.
+        let upstream_side = loop {
+            let (mut upstream_side, _) = silent.accept().expect("the held request arrives");
+            if upstream_side.read_exact(&mut [0]).is_ok() {
+                break upstream_side;
+            }
+        };
         // Kept open for as long as the process lives: dropping it would answer 502 and free the place.
         std::mem::forget(upstream_side);
         (silent, vec![client])
@@ -83,15 +92,16 @@ pub(crate) fn flashweir(directory: &Directory, job: Job) -> Candidate {
     candidate("flashweir", port, process, helpers, held)
 }
 
-pub(crate) fn nginx(directory: &Directory, job: Job) -> Candidate {
+/// nginx with further settings of its location; with none, as it comes.
+pub(crate) fn nginx(directory: &Directory, job: Job, settings: &str) -> Candidate {
     let port = reserve_port();
     let (helpers, server) = match job {
-        Job::Proxy => {
-            let (upstream_port, process) = upstream(directory);
+        Job::Proxy | Job::ProxyKib(_) => {
+            let (upstream_port, process) = upstream(directory, job);
             let server = format!(
                 "upstream u {{ server 127.0.0.1:{upstream_port}; keepalive 128; keepalive_requests 1000000000; }}
                  server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://u; proxy_http_version 1.1;
-                 proxy_set_header Connection ''; }} }}"
+                 proxy_set_header Connection ''; {settings} }} }}"
             );
             (vec![process], server)
         }
@@ -103,14 +113,15 @@ pub(crate) fn nginx(directory: &Directory, job: Job) -> Candidate {
     let process =
         start_nginx(directory, &format!("nginx-{port}.conf"), &format!("{NGINX_HEAD} {server} }}"), 0);
     wait_for(port, START_WITHIN);
-    candidate("nginx", port, process, helpers, None)
+    let name = if settings.is_empty() { "nginx" } else { "nginx, unbuffered" };
+    candidate(name, port, process, helpers, None)
 }
 
 pub(crate) fn haproxy(directory: &Directory, job: Job) -> Candidate {
     let port = reserve_port();
     let (helpers, action) = match job {
-        Job::Proxy => {
-            let (upstream_port, process) = upstream(directory);
+        Job::Proxy | Job::ProxyKib(_) => {
+            let (upstream_port, process) = upstream(directory, job);
             (vec![process], format!("http-reuse always\n  server u 127.0.0.1:{upstream_port}"))
         }
         Job::Refuse => {

@@ -9,11 +9,11 @@ pub(crate) struct Outcome {
     pub(crate) not_2xx: u64,
 }
 
-/// Keeps 64 connections busy for `duration`.
-pub(crate) fn run(url: &str, duration: Duration) -> Outcome {
+/// Keeps these connections busy for `duration`.
+pub(crate) fn run(url: &str, connections: usize, duration: Duration) -> Outcome {
     let seconds = duration.as_secs().max(1).to_string();
     let output = Command::new("taskset")
-        .args(["-c", "1", "wrk", "-t1", "-c64", "-d", &seconds, url])
+        .args(["-c", "1", "wrk", "-t1", "-c", &connections.to_string(), "-d", &seconds, url])
         .output()
         .expect("wrk was found at the start");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -2,7 +2,7 @@
 
 use crate::{logging, ready_file};
 use flashweir_agent::{AgentSettings, MeasuredScope};
-use flashweir_config::{Log, LogFormat, LogLevel};
+use flashweir_config::Log;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ pub(crate) struct AgentArgs {
 impl AgentArgs {
     /// Reports until a signal.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        logging::start(&Log { level: LogLevel::Info, format: LogFormat::Text });
+        logging::start(&Log::default());
         let scope = match (self.pid, self.cgroup) {
             (Some(pid), _) => MeasuredScope::Process(pid),
             (None, Some(group)) => MeasuredScope::Group(group),

@@ -1,7 +1,7 @@
 //! `flashweir control`.
 
 use crate::{kubernetes, logging, ready_file};
-use flashweir_config::{Log, LogFormat, LogLevel};
+use flashweir_config::Log;
 use flashweir_control::Config;
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub(crate) struct ControlArgs {
 impl ControlArgs {
     /// Checks what was given, then controls until a signal.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let log = Log { level: LogLevel::Info, format: LogFormat::Text };
+        let log = Log::default();
         // The parser has seen that there is one of the two.
         let Some(file) = self.config.filter(|_| !self.kubernetes.kubernetes) else {
             return self.kubernetes.run(&log);

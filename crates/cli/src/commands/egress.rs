@@ -1,7 +1,7 @@
 //! `flashweir egress`.
 
 use crate::{logging, ready_file};
-use flashweir_config::{Log, LogFormat, LogLevel};
+use flashweir_config::Log;
 use flashweir_egress::Config;
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ impl EgressArgs {
             return Ok(());
         }
         let ready_file = ready_file::prepare(self.ready_file)?;
-        logging::start(&Log { level: LogLevel::Info, format: LogFormat::Text });
+        logging::start(&Log::default());
         Ok(flashweir_egress::run(config, ready_file, env!("CARGO_PKG_VERSION"))?)
     }
 }

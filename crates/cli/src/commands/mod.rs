@@ -1,5 +1,6 @@
 //! The subcommands: one file each, whose argument struct's doc comment is the help text.
 
+mod admin_client;
 mod agent;
 mod config;
 mod control;
@@ -9,6 +10,7 @@ mod replay;
 mod replica;
 mod router;
 mod run;
+mod status;
 
 /// The command to run.
 #[derive(Debug, clap::Subcommand)]
@@ -19,6 +21,7 @@ pub(crate) enum Command {
     Egress(egress::EgressArgs),
     Replica(Box<replica::ReplicaArgs>),
     Agent(agent::AgentArgs),
+    Status(status::StatusArgs),
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Replay(replay::ReplayArgs),
@@ -35,6 +38,7 @@ impl Command {
             Self::Egress(arguments) => arguments.run(),
             Self::Replica(arguments) => arguments.run(),
             Self::Agent(arguments) => arguments.run(),
+            Self::Status(arguments) => arguments.run(),
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Replay(arguments) => arguments.run(),

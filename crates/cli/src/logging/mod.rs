@@ -4,14 +4,12 @@
 //! long as that takes: the thread waits, and requests, planners and the admin listener go on. Lines beyond a
 //! bound are dropped and counted.
 
-mod line_queue;
-
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use flashweir_config::{Log, LogFormat, LogLevel};
-use line_queue::{Drain, LineQueue};
+use flashweir_runtime::{Drain, LineQueue};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -55,7 +53,7 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 static DRAIN: Mutex<Option<Drain>> = Mutex::new(None);
 
 fn queue(out: impl io::Write + Send + 'static, lines: usize) -> LineQueue {
-    let (queue, drain) = line_queue::start(out, lines);
+    let (queue, drain) = flashweir_runtime::line_queue("log", out, lines);
     let counted = queue.clone();
     flashweir_telemetry::count_dropped_lines(move || counted.dropped_lines());
     *DRAIN.lock().unwrap_or_else(PoisonError::into_inner) = Some(drain);

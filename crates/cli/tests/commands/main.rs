@@ -10,6 +10,9 @@ mod usage;
 mod words;
 
 // Files of the binary, for the tests inside them.
+#[path = "../../src/commands/admin_client.rs"]
+#[expect(dead_code, reason = "only what the tests call is used")]
+mod admin_client_source;
 #[path = "../../src/laboratory.rs"]
 #[expect(dead_code, reason = "only what the tests call is used")]
 mod laboratory_source;
@@ -18,3 +21,5 @@ mod laboratory_source;
 mod logging_source;
 #[path = "../../src/commands/explain/readable.rs"]
 mod readable_source;
+#[path = "../../src/commands/status/summary.rs"]
+mod summary_source;

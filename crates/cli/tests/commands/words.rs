@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Uses of [`AVOIDED`] in all sources.
-const AVOIDED_BOUND: usize = 87;
+const AVOIDED_BOUND: usize = 83;
 /// Documentation comments whose first line begins with one of [`INTERROGATIVES`].
 const INTERROGATIVE_BOUND: usize = 93;
 /// Comment lines of more than [`COMMENT_COLUMNS`] columns.
-const LONG_COMMENT_BOUND: usize = 318;
+const LONG_COMMENT_BOUND: usize = 317;
 
 /// Words that have a plainer equivalent: a term of the field, or the name of the client, request or program meant.
 const AVOIDED: [&str; 18] = [

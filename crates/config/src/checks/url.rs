@@ -5,12 +5,17 @@ use http::uri::Scheme;
 
 use crate::error::Problem;
 
-/// `http://` or `https://`, host, optional port, nothing else.
+/// `http://` or `https://`, host, optional port, nothing else; HOST:PORT is taken for http. Port 443
+/// without a scheme is refused, for it is nearly always that of TLS.
 pub(crate) fn upstream_url(key: &str, text: &str) -> Result<Uri, Problem> {
     let refuse = |why: &str| {
         Err(Problem::new(key, format!("`{text}` {why}, expected http://HOST:PORT or https://HOST:PORT")))
     };
-    let Ok(url) = text.parse::<Uri>() else { return refuse("is not a URL") };
+    let Ok(mut url) = text.parse::<Uri>() else { return refuse("is not a URL") };
+    if url.scheme().is_none() && url.port_u16().is_some_and(|port| port != 443) {
+        let Ok(with_scheme) = format!("http://{text}").parse() else { return refuse("is not a URL") };
+        url = with_scheme;
+    }
     if url.scheme() != Some(&Scheme::HTTP) && url.scheme() != Some(&Scheme::HTTPS) {
         return refuse("does not start with http:// or https://");
     }
@@ -51,11 +56,20 @@ mod tests {
     }
 
     #[test]
+    fn a_host_and_a_port_are_enough() {
+        for text in ["localhost:3000", "127.0.0.1:8080", "[::1]:80"] {
+            assert_eq!(upstream_url("key", text).unwrap().to_string(), format!("http://{text}/"));
+        }
+    }
+
+    #[test]
     fn everything_else_is_refused_saying_why() {
         for (text, why) in [
             ("", "not a URL"),
-            ("127.0.0.1:3000", "start with"),
+            ("shop.example:443", "start with"),
             ("shop.example", "start with"),
+            ("u@a:80", "user name"),
+            ("a:80/x", "not a URL"),
             ("ftp://a", "start with"),
             ("http://", "not a URL"),
             ("http://u@a", "user name"),

@@ -64,7 +64,10 @@ impl Candidate {
 
 fn check_sentry(file: &SentryFile) -> Result<Sentry, Problem> {
     if file.shadow {
-        return Err(Problem::new("sentry.shadow", "has no use in a candidate, which never refuses anybody"));
+        return Err(Problem::new(
+            "sentry.shadow",
+            "has no use in a candidate, which never refuses a request",
+        ));
     }
     if file.policing == Policing::Off {
         let what = "a candidate that is \"off\" lets everybody in, expected a way to decide";

@@ -187,7 +187,7 @@ impl Config {
             admin,
             state: State::check(file.state, directory, overrides, &listen.first_port())?,
             gateway,
-            log: Log::check(&file.log),
+            log: Log::check(file.log, directory)?,
             listen,
             bounds,
         };

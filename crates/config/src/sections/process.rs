@@ -83,13 +83,54 @@ pub struct LogFile {
     /// `"text"` for people or `"json"` (one object a line) for programs.
     /// Example: `format = "json"`.
     pub format: LogFormat,
+    /// A line for each request.
+    pub access: AccessLogFile,
 }
 
 impl Default for LogFile {
     fn default() -> Self {
         // Info logs every change of state and stays quiet in between.
-        Self { level: LogLevel::Info, format: LogFormat::Text }
+        Self { level: LogLevel::Info, format: LogFormat::Text, access: AccessLogFile::default() }
     }
+}
+
+/// A line for each request, in a separate file. Needs a restart to change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AccessLogFile {
+    /// The file, which lines are appended to; relative to that of the configuration. After a rename a new one
+    /// is opened within a second, as programs that rotate logs expect. It may be a device: `/dev/stdout`. None
+    /// is written by default.
+    /// Example: `file = "/var/log/flashweir/access.log"`.
+    pub file: Option<PathBuf>,
+    /// `"combined"`, the lines of Apache and nginx, or `"json"`, one object a line with class, decision,
+    /// upstream and times.
+    /// Example: `format = "json"`.
+    pub format: AccessLogFormat,
+    /// Refused requests that get a line, in each second and for each worker; the others are counted. In a
+    /// crowd lines about refusals would say the same ten thousand times a second.
+    /// Valid: `0` to `1000000`. Raised: more disk and processor time in a crowd. Lowered: less is known of
+    /// those refused.
+    /// Example: `refused_per_s = 100`.
+    pub refused_per_s: u32,
+}
+
+impl Default for AccessLogFile {
+    fn default() -> Self {
+        // Ten show who is refused; all of them would be written at the rate of the crowd.
+        Self { file: None, format: AccessLogFormat::Combined, refused_per_s: 10 }
+    }
+}
+
+/// Format of the lines of the access log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessLogFormat {
+    /// As Apache and nginx have it.
+    #[default]
+    Combined,
+    /// One JSON object a line.
+    Json,
 }
 
 /// The least important messages shown.
@@ -167,6 +208,26 @@ pub struct Log {
     pub level: LogLevel,
     /// Format of the log lines.
     pub format: LogFormat,
+    /// A line for each request; `None` writes none.
+    pub access: Option<AccessLog>,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        let LogFile { level, format, .. } = LogFile::default();
+        Self { level, format, access: None }
+    }
+}
+
+/// A line for each request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLog {
+    /// The file.
+    pub file: PathBuf,
+    /// Format of its lines.
+    pub format: AccessLogFormat,
+    /// Refused requests that get a line, per second and worker.
+    pub refused_per_s: u32,
 }
 
 impl Admin {
@@ -247,8 +308,23 @@ impl LogFile {
 }
 
 impl Log {
-    pub(super) fn check(file: &LogFile) -> Self {
-        Self { level: file.level, format: file.format }
+    /// A file of the configuration is relative to it.
+    pub(super) fn check(file: LogFile, directory: &Path) -> Result<Self, Problem> {
+        let access = AccessLog::check(file.access, directory)?;
+        Ok(Self { level: file.level, format: file.format, access })
+    }
+}
+
+impl AccessLog {
+    fn check(file: AccessLogFile, directory: &Path) -> Result<Option<Self>, Problem> {
+        let AccessLogFile { file, format, refused_per_s } = file;
+        count_within("log.access.refused_per_s", refused_per_s, 0, 1_000_000)?;
+        let Some(file) = file else { return Ok(None) };
+        if file.file_name().is_none() {
+            let what = format!("`{}` does not name a file, expected one like \"access.log\"", file.display());
+            return Err(Problem::new("log.access.file", what));
+        }
+        Ok(Some(Self { file: directory.join(file), format, refused_per_s }))
     }
 }
 

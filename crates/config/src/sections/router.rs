@@ -1,4 +1,5 @@
-//! The part of the file that `flashweir router` reads: there is no upstream, no listener for clients, no class.
+//! The part of the file that `flashweir router` reads: there is no upstream, no listener for clients, no
+//! class.
 
 use std::path::Path;
 
@@ -7,11 +8,12 @@ use crate::error::{ConfigError, Problem};
 use crate::load::{locate, parse};
 use crate::overrides::Overrides;
 
-/// The whole configuration of a router, checked. Sections that only a gateway has a use for are not looked at.
+/// The whole configuration of a router, checked. Sections that only a gateway has a use for are not looked
+/// at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterConfig {
-    /// Interfaces and servers that it guards, and how: at least one interface and one server, or neither where it only
-    /// divides a link.
+    /// Interfaces and servers that it guards, and how: at least one interface and one server, or neither
+    /// where it only divides a link.
     pub kernel: Kernel,
     /// The link that it divides, if there is one.
     pub link: Option<Link>,
@@ -73,7 +75,7 @@ impl RouterConfig {
             admin: Admin::check(&file.admin, &listen)?,
             state: State::check(file.state, directory, overrides, "router")?,
             gateway: Gateway::check(file.gateway)?,
-            log: Log::check(&file.log),
+            log: Log::check(file.log, directory)?,
             kernel,
             link,
         })

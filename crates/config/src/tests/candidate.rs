@@ -64,7 +64,7 @@ fn what_is_wrong_names_line_and_key() {
         ("[candidate]\nfile = 'x'\n", "9: candidate.file: unknown key `file`, expected `sentry` or `class`"),
         (
             "[candidate]\nsentry.shadow = true\n",
-            "9: candidate.sentry.shadow: has no use in a candidate, which never refuses anybody",
+            "9: candidate.sentry.shadow: has no use in a candidate, which never refuses a request",
         ),
         (
             "[candidate]\nsentry.policing = 'off'\n",

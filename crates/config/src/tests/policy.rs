@@ -185,7 +185,7 @@ fn what_is_wrong_in_a_rule_names_line_and_key() {
         ("header = 'cookie'", "header: `cookie` has a key of its own, expected `match.cookie`"),
         (
             "header = 'X-Forwarded-For: 10.*'",
-            "header: `X-Forwarded-For` can be written by anybody, expected `match.client` and \
+            "header: `X-Forwarded-For` can be written by any client, expected `match.client` and \
           `client.trusted_proxies`",
         ),
         (

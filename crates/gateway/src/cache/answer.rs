@@ -65,7 +65,7 @@ impl Asker<'_> {
 
     /// A response that is in memory.
     pub(crate) fn whole(self, answer: impl Into<Answer<Bytes>>, permit: Option<CopyPermit>) -> Answer<Body> {
-        let Answer { head, body } = answer.into();
+        let Answer { head, body, .. } = answer.into();
         let responses = &self.responses.metrics.responses;
         let took = self.responses.now().saturating_since(self.received);
         responses.first_byte.record(took);
@@ -77,7 +77,7 @@ impl Asker<'_> {
             stream: self.stream,
             stall_timeout: self.current.live.config.bounds.write_stall_timeout,
         };
-        Answer { head, body: Body::Copy { body: CopyBody::new(body, permit, reader) } }
+        Answer::new(head, Body::Copy { body: CopyBody::new(body, permit, reader) })
     }
 }
 
@@ -86,5 +86,5 @@ fn of_lines(whole: WholeAnswer<'_>) -> Answer<Bytes> {
     let mut head = OwnHead::copied(length, lines);
     head.put(&AGE, &[Decimal::new(age_s).as_str()]);
     head.put(&CACHE_STATUS, &[&cache_status]);
-    Answer { head: AnswerHead::Own(head), body }
+    Answer::new(AnswerHead::Own(head), body)
 }

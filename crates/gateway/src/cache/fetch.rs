@@ -88,7 +88,7 @@ impl Job {
         let options = SendOptions { client: Some(self.subscriber), waits, ..SendOptions::default() };
         let sent = upstreams.send_head(options, head.into(), UploadBody::none()).await;
         count_sends(&self.responses.metrics, upstreams);
-        let Answer { mut head, body } = match sent {
+        let Answer { mut head, body, .. } = match sent {
             Ok(answer) => answer,
             Err(error) => return self.fail(&error),
         };

@@ -134,18 +134,21 @@ impl Permit {
     /// The upstream answered in full, and whether the client gets that is not followed.
     pub(crate) fn completed(self: Box<Self>, status: StatusCode) {
         let host = self.host.clone();
-        let delivery = self.handed_over(status);
+        let delivery = self.handed_over(host.shared.clock.now(), status);
         delivery.into_iter().for_each(|delivery| host.deliver(delivery, true));
     }
 
     /// The upstream answered in full, and the client gets it from here; an answer of 5xx finishes too, but
     /// not without error: an error that came quickly must not look like a fast service.
-    pub(crate) fn handed_over(mut self: Box<Self>, status: StatusCode) -> Option<Delivery> {
+    pub(crate) fn handed_over(mut self: Box<Self>, now: Instant, status: StatusCode) -> Option<Delivery> {
         self.count(|requests| &requests.completed);
-        self.finish(match status.is_server_error() {
-            true => RequestOutcome::Failed(FailureSource::Origin),
-            false => RequestOutcome::Completed(self.report),
-        })
+        self.finish(
+            now,
+            match status.is_server_error() {
+                true => RequestOutcome::Failed(FailureSource::Origin),
+                false => RequestOutcome::Completed(self.report),
+            },
+        )
     }
 
     /// Answered without the upstream: nothing can be learned of the origin from this.
@@ -157,7 +160,7 @@ impl Permit {
     /// It failed, and whose doing that was.
     pub(crate) fn failed(mut self: Box<Self>, source: FailureSource) {
         self.count(|requests| &requests.failed);
-        let delivery = self.finish(RequestOutcome::Failed(source));
+        let delivery = self.finish(self.host.shared.clock.now(), RequestOutcome::Failed(source));
         debug_assert!(delivery.is_none(), "what failed is not delivered");
     }
 
@@ -176,8 +179,7 @@ impl Permit {
         }
     }
 
-    fn finish(&mut self, outcome: RequestOutcome) -> Option<Delivery> {
-        let now = self.host.shared.clock.now();
+    fn finish(&mut self, now: Instant, outcome: RequestOutcome) -> Option<Delivery> {
         if let Some(share_guard) = self.at_origin.take() {
             share_guard.end_at(now, outcome);
         }
@@ -192,7 +194,7 @@ impl Drop for Permit {
         if self.permit.is_some() {
             self.count(|requests| &requests.abandoned);
             self.host.metrics.measurement.unmeasured.increment(Unmeasured::Cancelled);
-            let delivery = self.finish(RequestOutcome::Abandoned);
+            let delivery = self.finish(self.host.shared.clock.now(), RequestOutcome::Abandoned);
             debug_assert!(delivery.is_none(), "what was abandoned is not delivered");
         }
     }

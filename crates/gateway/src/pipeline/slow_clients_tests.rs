@@ -39,7 +39,13 @@ impl Scene {
             tls: None,
             trusted_proxies: TrustedProxies::default(),
         };
-        let shared = Shared::new(Parts { live, workers: 1, listening_on: Vec::new(), url_key: None });
+        let shared = Shared::new(Parts {
+            live,
+            workers: 1,
+            listening_on: Vec::new(),
+            access_lines: None,
+            url_key: None,
+        });
         let host = PipelineHost::new(0, shared.clone(), mpsc::channel(1).0, Rc::default());
         let (services, _) = host.configure(&shared.live.load());
         let request = AdmissionRequest {

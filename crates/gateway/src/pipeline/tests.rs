@@ -38,7 +38,13 @@ fn live(more: &str) -> Live {
 
 /// A worker without clients, with further TOML.
 fn worker(more: &str) -> Rc<WorkerContext> {
-    let shared = Shared::new(Parts { live: live(more), workers: 1, listening_on: Vec::new(), url_key: None });
+    let shared = Shared::new(Parts {
+        live: live(more),
+        workers: 1,
+        listening_on: Vec::new(),
+        access_lines: None,
+        url_key: None,
+    });
     WorkerContext::new(0, shared, mpsc::channel(1).0).0
 }
 

@@ -4,6 +4,7 @@ mod admit;
 mod received;
 mod send;
 
+use crate::access_log::Entry;
 use crate::bad_request::answer_unsent;
 use crate::body::Body;
 use crate::cache::Decision;
@@ -29,6 +30,8 @@ struct RequestContext<'a> {
     current: &'a Rc<CurrentConfig>,
     client: &'a Rc<Client>,
     connection: &'a Connection,
+    /// Its line in the access log, where there is one.
+    entry: Option<&'a Entry>,
 }
 
 impl RequestContext<'_> {
@@ -48,12 +51,20 @@ pub(crate) async fn handle(
     let now = worker.shared.clock.now();
     client.count_bytes(&worker.metrics);
     let IncomingRequest { mut head, body } = request;
+    let log = worker.access_log.as_ref();
+    let entry = log.map(|log| Box::new(Entry::begin(log, now, client.peer.ip(), &head)));
     if let Err(circle) = worker.replication.arrive(&mut head) {
         worker.metrics.responses.by_class.increment(StatusClass::ServerError);
-        return Ok(circle.map(Body::own).into());
+        return Ok(logged(entry, circle.map(Body::own).into()));
     }
     let current = worker.current();
-    let at = RequestContext { worker: &worker, current: &current, client: &client, connection: &connection };
+    let at = RequestContext {
+        worker: &worker,
+        current: &current,
+        client: &client,
+        connection: &connection,
+        entry: entry.as_deref(),
+    };
     let counted = worker.replication.begin(&head);
     let mut answer = match ReceivedRequest::of(at, head, now) {
         Ok(mut request) => decide(at, &mut request, body, now).await,
@@ -62,7 +73,16 @@ pub(crate) async fn handle(
     if let Some(counted) = counted {
         counted.answered(answer.head.parts_mut());
     }
-    Ok(answer)
+    Ok(logged(entry, answer))
+}
+
+/// The answer, whose end writes the request's line in the access log.
+fn logged(entry: Option<Box<Entry>>, answer: Answer<Body>) -> Answer<Body> {
+    let Some(entry) = entry else { return answer };
+    entry.answered(answer.head.status(), answer.body.source());
+    let offers_pipes = answer.offers_pipes();
+    let logged = answer.map(|body| body.logged(entry));
+    if offers_pipes { logged.in_pipes() } else { logged }
 }
 
 async fn decide(

@@ -99,6 +99,9 @@ impl ReceivedRequest {
         if websocket.is_some() && config.services[classified.service].upstream.protocol == Protocol::Http2 {
             return Err(answer_no_websocket(&worker.metrics, &method));
         }
+        if let Some(entry) = at.entry {
+            entry.found(address, current, &classified);
+        }
         let deadline = deadline.or_else(|| deadline::of_class(&worker.metrics, config, &classified, now));
         let subscriber = subscriber(address);
         Ok(Self {
@@ -193,6 +196,9 @@ impl ReceivedRequest {
         since: Instant,
         body: Option<IncomingBody>,
     ) -> Answer<Body> {
+        if let Some(entry) = at.entry {
+            entry.refused(refusal.id, refusal.reason);
+        }
         let Self { head, method, version, expects_continue, .. } = self;
         let (version, expects_continue) = (*version, *expects_continue);
         let refused = Refused { fields: head.fields(), method, version, expects_continue, since };

@@ -29,7 +29,7 @@ pub(super) async fn send(
     mut permit: Box<Permit>,
     received: Instant,
 ) -> Answer<Body> {
-    let RequestContext { worker, current, client, connection } = at;
+    let RequestContext { worker, current, client, connection, .. } = at;
     let invalidation = match worker.cache.is_on() {
         true => Invalidation::of(&worker.cache, &request.classified, &request.hop, &request.head),
         false => None,

@@ -46,6 +46,8 @@ pub(crate) struct SentryStation {
     due: Instant,
     /// True if the rest that goes on began before this round's samples were asked for.
     had_begun_rest: bool,
+    /// Every worker has reported in time once.
+    had_all_reports: bool,
 }
 
 /// One service.
@@ -93,6 +95,7 @@ impl SentryStation {
             recorder,
             idle_since: None,
             had_begun_rest: false,
+            had_all_reports: false,
         }
     }
 
@@ -184,8 +187,11 @@ impl Station for SentryStation {
     }
 
     fn evaluate(&mut self, missing: usize) {
-        if missing > 0 && !self.shared.is_draining() {
-            self.shared.warn(Happening::PlannerLate, format_args!("{missing} gates did not report in time"));
+        // Until every worker runs, a missing report says nothing.
+        self.had_all_reports |= missing == 0;
+        if missing > 0 && self.had_all_reports && !self.shared.is_draining() {
+            let message = format_args!("{missing} reports of workers to the limit's planner are late");
+            self.shared.warn(Happening::PlannerLate, message);
         }
         let now = self.shared.clock.now();
         let has_seen_any = self.services.iter().any(|service| service.has_seen_any);

@@ -3,6 +3,7 @@
 use super::{OwnHead, SPANS_BYTES_MAX};
 use crate::fields::{ResponseError, prepare_response};
 use crate::head_types::response_of;
+use crate::pipe::{PipeSource, PollPipe};
 use bytes::Bytes;
 use flashweir_http1::connection::ResponseStart;
 use flashweir_http1::head::{FieldSet, FieldsView, KnownField, ResponseHead, ResponseSpans, Version};
@@ -38,6 +39,8 @@ pub struct Answer<B> {
     pub head: AnswerHead,
     /// Its body.
     pub body: B,
+    /// Gives the body in pipes, where it offers them.
+    pub(crate) poll_pipe: Option<PollPipe<B>>,
 }
 
 /// Result of a service.
@@ -66,16 +69,35 @@ impl<B> IntoAnswer for Response<B> {
 }
 
 impl<B> Answer<B> {
-    /// The same response with another body.
+    /// A response of this head and body.
+    pub fn new(head: AnswerHead, body: B) -> Self {
+        Self { head, body, poll_pipe: None }
+    }
+
+    /// The same; the body is asked for pipes where its client's connection takes them.
+    #[must_use]
+    pub fn in_pipes(self) -> Self
+    where
+        B: PipeSource,
+    {
+        Self { poll_pipe: Some(B::poll_pipe), ..self }
+    }
+
+    /// Returns whether its body is asked for pipes.
+    pub fn offers_pipes(&self) -> bool {
+        self.poll_pipe.is_some()
+    }
+
+    /// The same response with another body, which offers no pipes.
     pub fn map<C>(self, change: impl FnOnce(B) -> C) -> Answer<C> {
-        Answer { head: self.head, body: change(self.body) }
+        Answer::new(self.head, change(self.body))
     }
 }
 
 impl<B> From<Response<B>> for Answer<B> {
     fn from(response: Response<B>) -> Self {
         let (parts, body) = response.into_parts();
-        Self { head: AnswerHead::Parts(parts), body }
+        Self::new(AnswerHead::Parts(parts), body)
     }
 }
 

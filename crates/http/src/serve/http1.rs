@@ -8,6 +8,7 @@ use super::{Connection, Drive, IncomingRequest, date, response_head};
 use crate::guarded::Guarded;
 use crate::head::{Answer, IntoAnswer, ReceivedHead};
 use crate::head_types;
+use crate::pipe::{Pipe, PollPipe};
 use bytes::{Buf, Bytes, BytesMut};
 use flashweir_http1::FramingViolation;
 use flashweir_http1::body::{BodyFraming, CHUNK_END, ContentFrame};
@@ -30,9 +31,13 @@ pub(super) struct Http1<Io, S, F, B> {
     service: S,
     connection: Connection,
     stage: Stage,
+    /// Boxed at the first request, for all until it is idle for some time: it has the room for a request of
+    /// several kilobytes.
+    answer: Option<Pin<Box<Option<F>>>>,
     /// Boxed once for all requests.
-    answer: Pin<Box<Option<F>>>,
     body: Pin<Box<Option<B>>>,
+    /// Gives the body in pipes, where it offers them and the client's stream takes them.
+    poll_pipe: Option<PollPipe<B>>,
     /// Failure of the body, returned after what came before it is written.
     failed: Option<BoxError>,
     in_flight: Option<InFlight>,
@@ -66,14 +71,14 @@ where
     E: Into<BoxError>,
 {
     pub(super) fn new(io: Guarded<Io>, head: HeadLimits, service: S, connection: Connection) -> Self {
-        let (io, received, ends, guard) = io.into_parts();
         Self {
-            wire: Rc::new(Wire::new(io, &received, head, ends, guard)),
+            wire: Rc::new(Wire::new(io.into_parts(), head)),
             service,
             connection,
             stage: Stage::Reading,
-            answer: Box::pin(None),
+            answer: None,
             body: Box::pin(None),
+            poll_pipe: None,
             failed: None,
             in_flight: None,
             is_head: false,
@@ -84,7 +89,7 @@ where
 
     /// The stream, and what was read of it and not used.
     pub(super) fn take_stream(&mut self) -> Option<(Io, BytesMut)> {
-        self.answer.set(None);
+        self.answer = None;
         self.body.set(None);
         self.wire.take_stream()
     }
@@ -174,8 +179,9 @@ where
 
     /// Writes the head of the response.
     fn begin_response(&mut self, answer: Answer<B>) -> Result<(), BoxError> {
-        let Answer { mut head, body } = answer;
+        let Answer { mut head, body, poll_pipe } = answer;
         let inner = &mut *self.wire.inner.borrow_mut();
+        self.poll_pipe = poll_pipe.filter(|_| inner.write_pipe.is_some());
         let body_use = match inner.is_body_dropped {
             true => RequestBodyUse::Discard,
             false => RequestBodyUse::Read,
@@ -227,18 +233,44 @@ where
                 self.end_response()?;
                 break;
             }
+            if let Some(poll_pipe) = self.poll_pipe {
+                match poll_pipe(body.as_mut(), cx) {
+                    Poll::Pending => return Ok(true),
+                    Poll::Ready(None) => {}
+                    Poll::Ready(Some(Ok(pipe))) => {
+                        self.put_pipe(pipe)?;
+                        continue;
+                    }
+                    Poll::Ready(Some(Err(error))) => {
+                        self.fail(error);
+                        break;
+                    }
+                }
+            }
             match body.as_mut().poll_frame(cx) {
                 Poll::Pending => return Ok(true),
                 Poll::Ready(None) => self.end_response()?,
                 Poll::Ready(Some(Ok(frame))) => self.put(frame)?,
-                // What came before goes out first: a response that breaks off shows that it does.
-                Poll::Ready(Some(Err(error))) => {
-                    self.failed = Some(error.into());
-                    self.body.set(None);
-                }
+                Poll::Ready(Some(Err(error))) => self.fail(error.into()),
             }
         }
         Ok(false)
+    }
+
+    /// The body has failed. What came before goes out first: a response that breaks off shows that it does.
+    fn fail(&mut self, error: BoxError) {
+        self.failed = Some(error);
+        self.body.set(None);
+    }
+
+    fn put_pipe(&mut self, pipe: Pipe) -> Result<(), BoxError> {
+        let inner = &mut *self.wire.inner.borrow_mut();
+        match inner.machine.frame(pipe.len() as u64)? {
+            ContentFrame::Plain => inner.outbox.put_pipe(b"", pipe, b""),
+            ContentFrame::Chunk(prefix) => inner.outbox.put_pipe(prefix.as_bytes(), pipe, CHUNK_END),
+            ContentFrame::Discard => {}
+        }
+        Ok(())
     }
 
     fn put(&mut self, frame: Frame<Bytes>) -> Result<(), BoxError> {
@@ -288,21 +320,23 @@ where
                     None => self.stage = Stage::Closing,
                     Some(request) => {
                         self.in_flight = Some(InFlight::begin(&self.connection));
-                        self.answer.set(Some((self.service)(request, &self.connection)));
+                        let answer = (self.service)(request, &self.connection);
+                        match &mut self.answer {
+                            Some(place) => place.set(Some(answer)),
+                            None => self.answer = Some(Box::pin(Some(answer))),
+                        }
                         self.stage = Stage::Answering;
                     }
                 },
                 Stage::Answering => {
-                    let Some(answer) = self.answer.as_mut().as_pin_mut() else {
-                        self.stage = Stage::Closing;
-                        continue;
-                    };
+                    let place = self.answer.as_mut().expect("a request is being answered");
+                    let answer = place.as_mut().as_pin_mut().expect("it has not been answered");
                     let Poll::Ready(response) = answer.poll(cx) else {
                         self.wire.send_interims(cx)?;
                         self.wire.watch(cx)?;
                         return Poll::Pending;
                     };
-                    self.answer.set(None);
+                    place.set(None);
                     self.begin_response(response.map_err(Into::into)?.into_answer())?;
                     self.stage = Stage::Sending;
                 }
@@ -360,6 +394,7 @@ where
     }
 
     fn release(&mut self) {
+        self.answer = None;
         self.wire.inner.borrow_mut().release();
     }
 }

@@ -173,7 +173,8 @@ fn begin<S, F, A, B, E>(
         let interims = head.headers.contains_key(EXPECT).then(|| state.interims.clone());
         (IncomingBody::Http2(StreamBody::new(incoming, announced, interims)), None)
     };
-    let response = service(IncomingRequest { head: head.into(), body }, &connection);
+    // Boxed: a task's future is moved several times before it is polled, and when it ends.
+    let response = Box::pin(service(IncomingRequest { head: head.into(), body }, &connection));
     let task = spawn_local(answer(state.clone(), in_flight, response, respond, upgrade));
     state.cut.set(task.abort_handle());
 }

@@ -1,10 +1,11 @@
 //! A client's HTTP/1.1 connection as the task that serves it and the body of its request share it.
 
 use super::incoming_body::{BodySource, RequestBodyError};
-use crate::guarded::GuardHandle;
+use crate::guarded::{GuardHandle, GuardedParts};
 use crate::held_end::EndHolder;
 use crate::interim::write;
 use crate::outbox::Outbox;
+use crate::pipe::WritePipe;
 use crate::receive::{give_back, read_into, take_content};
 use bytes::{Buf, Bytes, BytesMut};
 use flashweir_http1::connection::{
@@ -38,6 +39,8 @@ pub(super) struct Inner<Io> {
     pub(super) received: BytesMut,
     pub(super) outbox: Outbox,
     pub(super) ends: Option<EndHolder>,
+    /// Writes pipes, where the stream takes them.
+    pub(super) write_pipe: Option<WritePipe<Io>>,
     /// A step of reading the body that was taken ahead of its turn.
     ahead: Option<Result<Received<ServerEvent>, Refusal>>,
     /// Number of the request whose body may be read, 0 for none.
@@ -62,22 +65,17 @@ impl<Io> Wire<Io> {
 }
 
 impl<Io: AsyncRead + AsyncWrite + Unpin> Wire<Io> {
-    /// `received` has come already.
-    pub(super) fn new(
-        io: Io,
-        received: &[u8],
-        head: HeadLimits,
-        ends: Option<EndHolder>,
-        guard: GuardHandle,
-    ) -> Self {
+    pub(super) fn new(parts: GuardedParts<Io>, head: HeadLimits) -> Self {
+        let GuardedParts { io, sniffed, ends, write_pipe, handle: guard } = parts;
         let machine = ServerConnection::new(ServerLimits { head, drain_bytes_max: DRAIN_BYTES_MAX });
         Self {
             inner: RefCell::new(Inner {
                 io: Some(io),
                 machine,
-                received: BytesMut::from(received),
+                received: BytesMut::from(&sniffed[..]),
                 outbox: Outbox::default(),
                 ends,
+                write_pipe,
                 ahead: None,
                 readable: 0,
                 is_body_dropped: false,
@@ -228,7 +226,10 @@ impl<Io: AsyncRead + AsyncWrite + Unpin> Inner<Io> {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, guard: &GuardHandle) -> Poll<io::Result<()>> {
         let Some(io) = &mut self.io else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
-        let written = self.outbox.poll_write(io, cx);
+        let written = match self.write_pipe {
+            None => self.outbox.poll_write(io, cx),
+            Some(write_pipe) => self.outbox.poll_write_pipe(io, cx, write_pipe),
+        };
         guard.set_write_blocked(written.is_pending());
         written
     }

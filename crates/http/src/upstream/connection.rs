@@ -13,6 +13,7 @@ use crate::head::{AnswerHead, ReceivedHead};
 use crate::head_types;
 use crate::interim::Interims;
 use crate::outbox::Outbox;
+use crate::pipe::Pipe;
 use crate::receive::{give_back, read_into, take_content, take_copy};
 use bytes::{Buf, Bytes, BytesMut};
 use flashweir_core::limits::{INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS, UPSTREAM_HEAD_BYTES};
@@ -28,6 +29,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
+use tokio_util::either::Either;
 
 /// A connection; dropping it closes it.
 pub(super) struct Connection<B> {
@@ -247,6 +249,37 @@ impl<B: RequestBody> Connection<B> {
                 }
             }
         }
+    }
+
+    /// Content of the response that is still in the socket, or still to come to it, where it can be moved
+    /// from there: it is not encrypted, and its length is known.
+    pub(super) fn movable(&self) -> Option<u64> {
+        let remaining = self.machine.content_remaining().filter(|_| matches!(self.io, Either::Left(_)))?;
+        Some(remaining.saturating_sub(self.received.len() as u64))
+    }
+
+    /// Moves the next part of the response's body into a pipe that is empty; `None` where it is to be read as
+    /// a frame.
+    pub(super) fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: &mut Pipe,
+    ) -> Poll<Option<Result<(), UpstreamError>>> {
+        let (Either::Left(socket), Some(remaining @ 1..)) = (&self.io, self.machine.content_remaining())
+        else {
+            return Poll::Ready(None);
+        };
+        if !self.received.is_empty() {
+            return Poll::Ready(None);
+        }
+        let moved = match ready!(socket.poll_fill(cx, pipe, remaining)) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            moved => moved,
+        };
+        Poll::Ready(Some(moved.map_err(|error| self.reset(error)).map(|bytes| {
+            self.machine.skip_content(bytes as u64);
+            self.ahead = Some(self.machine.receive(&[]));
+        })))
     }
 
     /// Returns whether the response's body has ended, without waiting.

@@ -306,10 +306,6 @@ impl<B: RequestBody> Upstreams<B> {
         self.count(|counts| if is_granted { &mut counts.repeats } else { &mut counts.over_budget });
         is_granted
     }
-
-    fn header_deadline(&self) -> tokio::time::Instant {
-        tokio::time::Instant::now() + self.shared.settings().response_header_timeout
-    }
 }
 
 impl<B> std::fmt::Debug for Upstreams<B> {

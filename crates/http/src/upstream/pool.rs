@@ -91,13 +91,14 @@ impl<B: RequestBody> Http1Pool<B> {
     /// The most recently used connection, or a new one, or an error at once.
     pub(super) async fn check_out(
         self: &Rc<Self>,
+        now: tokio::time::Instant,
         target: &ConnectTarget,
         choice: Choice,
     ) -> Result<Box<Http1Connection<B>>, UpstreamError> {
+        let now = Instant::from_duration(now.saturating_duration_since(self.origin));
         while choice != Choice::New
             && let Some(mut connection) = self.pop_idle()
         {
-            let now = self.now();
             connection.idle_for = now.saturating_since(connection.idle_since);
             if connection.idle_for < self.idle_max(now)
                 && now.saturating_since(connection.opened) < connection.lifetime

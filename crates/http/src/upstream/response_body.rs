@@ -7,13 +7,14 @@ use super::multiplex::Http2Stream;
 use super::pool::{Http1Connection, Http1Pool};
 use super::shared::InFlight;
 use super::stream::UpstreamStream;
+use crate::pipe::Pipe;
 use bytes::Bytes;
 use flashweir_http1::body::BodyFraming;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::task::spawn_local;
 use tokio::time::{Sleep, sleep};
@@ -90,6 +91,55 @@ impl<B: RequestBody> UpstreamBody<B> {
         self.index
     }
 
+    /// Bytes of content that are still in the upstream's socket, or still to come to it, and can be moved
+    /// from there into pipes.
+    #[must_use]
+    pub fn movable_bytes(&self) -> u64 {
+        match &self.source {
+            Source::Http1 { connection, .. } => connection.exchange.movable().unwrap_or(0),
+            Source::Early { .. } | Source::Http2 { .. } | Source::Ended => 0,
+        }
+    }
+
+    /// Moves the next part of the body into a pipe that is empty; `None` where it is to be read as a frame.
+    pub fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: &mut Pipe,
+    ) -> Poll<Option<Result<(), UpstreamError>>> {
+        let Source::Http1 { connection, .. } = &mut self.source else { return Poll::Ready(None) };
+        match connection.exchange.poll_fill(cx, pipe) {
+            Poll::Ready(Some(Ok(()))) => self.receive(pipe.len() as u64),
+            Poll::Ready(Some(Err(error))) => {
+                self.source = Source::Ended;
+                return Poll::Ready(Some(Err(error)));
+            }
+            Poll::Ready(None) => return Poll::Ready(None),
+            Poll::Pending => return self.poll_silence(cx).map(|error| Some(Err(error))),
+        }
+        Poll::Ready(Some(Ok(())))
+    }
+
+    /// Counts content that has come, and sees whether it was the last.
+    fn receive(&mut self, bytes: u64) {
+        self.silence = None;
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(bytes);
+        }
+        // The task that reads an early answer knows its end, too.
+        if self.source.has_ended() || self.left == Some(0) {
+            self.source.end();
+        }
+    }
+
+    /// Ready once the upstream has been silent for too long; that ends the body.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamError> {
+        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(self.idle_timeout)));
+        ready!(silence.as_mut().poll(cx));
+        self.source = Source::Ended;
+        Poll::Ready(UpstreamError::new(UpstreamErrorKind::BodyTimeout, Some(self.index)))
+    }
+
     /// The stream that a 101 response has made of its connection; none for any other.
     #[must_use]
     pub fn into_stream(self) -> Option<UpstreamStream> {
@@ -150,14 +200,7 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
         let this = self.get_mut();
         match this.source.poll_frame(cx, this.index) {
             Poll::Ready(Some(Ok(frame))) => {
-                this.silence = None;
-                if let (Some(left), Some(data)) = (&mut this.left, frame.data_ref()) {
-                    *left = left.saturating_sub(data.len() as u64);
-                }
-                // The task that reads an early answer knows its end, too.
-                if this.source.has_ended() || this.left == Some(0) {
-                    this.source.end();
-                }
+                this.receive(frame.data_ref().map_or(0, |data| data.len() as u64));
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => {
@@ -168,15 +211,7 @@ impl<B: RequestBody> Body for UpstreamBody<B> {
                 this.source.end();
                 Poll::Ready(None)
             }
-            Poll::Pending => {
-                let silence = this.silence.get_or_insert_with(|| Box::pin(sleep(this.idle_timeout)));
-                if silence.as_mut().poll(cx).is_pending() {
-                    return Poll::Pending;
-                }
-                this.source = Source::Ended;
-                let error = UpstreamError::new(UpstreamErrorKind::BodyTimeout, Some(this.index));
-                Poll::Ready(Some(Err(error)))
-            }
+            Poll::Pending => this.poll_silence(cx).map(|error| Some(Err(error))),
         }
     }
 

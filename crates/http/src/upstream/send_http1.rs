@@ -9,7 +9,7 @@ use super::{Outgoing, RequestBody, STALE_MAX, Upstreams};
 use crate::head::Answer;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::time::Instant;
+use tokio::time::Instant;
 
 impl<B: RequestBody> Upstreams<B> {
     pub(super) async fn send_http1(
@@ -33,20 +33,21 @@ impl<B: RequestBody> Upstreams<B> {
                 Some(_) => Choice::Any,
                 None => Choice::Asked,
             };
-            let mut connection = pool.check_out(target, choice).await?;
+            let asked = Instant::now();
+            let mut connection = pool.check_out(asked, target, choice).await?;
             let is_reused = connection.is_reused();
-            let since = settings.learns_response_times().then(Instant::now);
-            let deadline = *deadline.get_or_insert_with(|| self.header_deadline());
+            let sent = if is_reused { asked } else { Instant::now() };
+            let deadline = *deadline.get_or_insert(sent + settings.response_header_timeout);
             let body = outgoing.unsent.take().expect("a round begins with a request that was not sent");
             connection.exchange.begin(&outgoing.head, body)?;
             let answer =
                 poll_fn(|cx| connection.exchange.poll_response_until(cx, outgoing.interims, deadline));
             let error = match answer.await {
                 Some(Ok(head)) => {
-                    in_flight.answered(head.status(), since);
+                    in_flight.answered(head.status(), settings.learns_response_times().then_some(sent));
                     let idle_timeout = settings.body_idle_timeout;
                     let body = UpstreamBody::of_http1(connection, pool, in_flight, idle_timeout);
-                    return Ok(Answer { head, body });
+                    return Ok(Answer::new(head, body));
                 }
                 Some(Err(error)) => error,
                 None => {

@@ -11,8 +11,8 @@ use http::header::{CONNECTION, HOST, UPGRADE};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Uri};
 use http::{Request, Response, StatusCode, Version};
-use std::time::{Duration, Instant};
-use tokio::time::timeout_at;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// Silence of an HTTP/2 upstream after which it gets a ping.
 const PING_AFTER: Duration = Duration::from_secs(20);
@@ -35,8 +35,8 @@ impl<B: RequestBody> Upstreams<B> {
             let body = outgoing.unsent.take().expect("a round begins with a request that was not sent");
             // An upstream has words for "not begun" here, so any method may be sent once more.
             let kept = if outgoing.is_repeat { None } else { (self.copy)(&body) };
-            let since = settings.learns_response_times().then(Instant::now);
-            let deadline = *deadline.get_or_insert_with(|| self.header_deadline());
+            let sent = Instant::now();
+            let deadline = *deadline.get_or_insert(sent + settings.response_header_timeout);
             let answer =
                 stream.sender.clone().try_send_request(copy_of(outgoing.head.parts_mut()).map(|()| body));
             let mut refused = match timeout_at(deadline, answer).await {
@@ -48,7 +48,7 @@ impl<B: RequestBody> Upstreams<B> {
                     return Err(UpstreamError::new(UpstreamErrorKind::HeadTooLarge, Some(index)));
                 }
                 Ok(Ok(response)) => {
-                    in_flight.answered(response.status(), since);
+                    in_flight.answered(response.status(), settings.learns_response_times().then_some(sent));
                     stream.answered();
                     let idle_timeout = settings.body_idle_timeout;
                     return Ok(response

@@ -371,7 +371,7 @@ impl InFlight {
     }
 
     /// The head of a response came; `since` is when it was asked for, where that is of interest.
-    pub(crate) fn answered(&mut self, status: StatusCode, since: Option<std::time::Instant>) {
+    pub(crate) fn answered(&mut self, status: StatusCode, since: Option<tokio::time::Instant>) {
         self.is_answered = true;
         let state = &self.shared.states[self.index];
         state.answered.fetch_add(1, Relaxed);

@@ -1,5 +1,6 @@
 //! An upstream's socket, which the pool asks whether it is readable.
 
+use crate::pipe::Pipe;
 use socket2::SockRef;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -27,6 +28,22 @@ impl Socket {
         let peek = || SockRef::from(&self.0).peek(&mut [MaybeUninit::uninit()]);
         let peeked = if asks_kernel { peek() } else { self.0.try_io(Interest::READABLE, peek) };
         !matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Moves at most `bytes_max` of what has come into a pipe that is empty; 0 at the end of the connection.
+    pub(super) fn poll_fill(
+        &self,
+        cx: &mut Context<'_>,
+        pipe: &mut Pipe,
+        bytes_max: u64,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.poll_read_ready(cx))?;
+            match self.0.try_io(Interest::READABLE, || pipe.fill(&self.0, bytes_max)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Poll::Ready(other),
+            }
+        }
     }
 }
 

@@ -94,6 +94,16 @@ impl BodyReader {
         }
     }
 
+    /// Counts content of a known length that went another way than through [`read`](Self::read): never more
+    /// than [remains](Self::remaining).
+    pub fn skip(&mut self, bytes: u64) {
+        if let State::Length { remaining } = self.state {
+            debug_assert!(bytes <= remaining, "content behind the end of its body");
+            let remaining = remaining.saturating_sub(bytes);
+            self.state = if remaining == 0 { State::Ending } else { State::Length { remaining } };
+        }
+    }
+
     /// Takes the next part. Each call returns at most one; call again while it returns one. Bytes behind the
     /// end are not touched.
     ///

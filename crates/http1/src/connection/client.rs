@@ -232,6 +232,18 @@ impl ClientConnection {
         self.body.trailers(bytes)
     }
 
+    /// Content of the response's body that is still to come, if its length is known.
+    #[must_use]
+    pub fn content_remaining(&self) -> Option<u64> {
+        if self.read == ReadState::Body { self.body.remaining() } else { None }
+    }
+
+    /// Counts content that went another way than through [`receive`](Self::receive), which comes next: never
+    /// more than [remains](Self::content_remaining).
+    pub fn skip_content(&mut self, bytes: u64) {
+        self.body.skip(bytes);
+    }
+
     /// Phase of reading; [`ReadPhase::Idle`] also while no byte of an answer has come.
     #[must_use]
     pub fn phase(&self) -> ReadPhase {

@@ -27,6 +27,8 @@ labels! {
         UpstreamConnections => "upstream_connections",
         /// Responses whose acknowledgement is awaited; more go unmeasured.
         AcksAwaited => "acks_awaited",
+        /// Pipes for large bodies; without one, a part of a body is copied.
+        Pipes => "pipes",
         /// Latencies counted by class between two samples; those of further classes are counted without it.
         LatencyCells => "latency_cells",
         /// Samples on the way to the planner; the worker keeps accumulating.

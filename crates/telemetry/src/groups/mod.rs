@@ -1,6 +1,7 @@
 //! The components' metrics: a file for each, with what is counted, its labels and how it is exported, and
 //! here the one list of them: where a worker and a control thread count, and which groups each shell exports.
 
+mod access_log;
 mod bounds;
 mod cache;
 mod candidate;
@@ -26,6 +27,7 @@ mod uploads;
 mod upstream;
 mod verdict;
 
+pub use access_log::*;
 pub use bounds::*;
 pub use cache::*;
 pub use candidate::*;
@@ -78,6 +80,8 @@ pub struct WorkerMetrics {
     pub connections: ConnectionMetrics,
     /// Requests' bodies that are waited for.
     pub uploads: UploadMetrics,
+    /// Lines of the access log.
+    pub access_log: AccessLogMetrics,
     /// Exchanges with upstreams.
     pub upstream: UpstreamMetrics,
     /// Measurements that reach the detector.
@@ -187,6 +191,7 @@ impl Telemetry {
         all.register_workers(|worker| &worker.measurement);
         all.register_workers(|worker| &worker.connections);
         all.register_workers(|worker| &worker.uploads);
+        all.register_workers(|worker| &worker.access_log);
         all.register_workers(|worker| &worker.upstream);
         all.register_workers(|worker| &worker.cache);
         all.register(all.control.cache.clone());

@@ -5,24 +5,21 @@ use core::fmt::Write as _;
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 
-/// One aligned line for each value; what is nested is indented under its name.
+/// The sentence that says why, then one aligned line for each value; what is nested is indented under its
+/// name.
 pub(super) fn explanation(json: &str) -> anyhow::Result<String> {
-    let value: Value = serde_json::from_str(json).context("the gateway's answer is not JSON")?;
+    let mut value: Value = serde_json::from_str(json).context("the gateway's answer is not JSON")?;
     let mut text = String::new();
-    match &value {
-        Value::Object(map) => lines(&mut text, map, 0),
+    match &mut value {
+        Value::Object(map) => {
+            if let Some(Value::String(sentence)) = map.remove("text") {
+                text = format!("{sentence}\n\n");
+            }
+            lines(&mut text, map, 0);
+        }
         other => text = format!("{}\n", plain(other)),
     }
     Ok(text)
-}
-
-/// The gateway's message in place of an explanation: its `detail` or `error` where the answer is JSON.
-pub(super) fn refusal(status: u16, answer: &str) -> String {
-    let json: Option<Value> = serde_json::from_str(answer).ok();
-    let message =
-        json.as_ref().and_then(|value| value["detail"].as_str().or_else(|| value["error"].as_str()));
-    let message = message.unwrap_or(answer).trim();
-    if message.is_empty() { format!("the gateway answered {status}") } else { message.to_owned() }
 }
 
 fn lines(text: &mut String, map: &Map<String, Value>, depth: usize) {
@@ -60,21 +57,14 @@ fn plain(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{explanation, refusal};
+    use super::explanation;
 
     #[test]
     fn values_are_aligned_and_what_is_nested_is_indented() {
-        let json =
-            r#"{"reason":"flash_crowd","shadow":false,"why":{"ceiling_rps":120.50000001,"quality":null}}"#;
-        let expected = "reason  flash_crowd\nshadow  no\nwhy\n  ceiling rps  120.5\n  quality      -\n";
+        let json = r#"{"reason":"flash_crowd","shadow":false,"text":"The request was refused.",
+            "why":{"ceiling_rps":120.50000001,"quality":null}}"#;
+        let expected = "The request was refused.\n\nreason  flash_crowd\nshadow  no\nwhy\n  ceiling rps  120.5\n  quality      -\n";
         assert_eq!(explanation(json).unwrap(), expected);
-    }
-
-    #[test]
-    fn a_refusal_tells_what_the_gateway_told() {
-        assert_eq!(refusal(404, r#"{"error":"unknown decision"}"#), "unknown decision");
-        assert_eq!(refusal(404, "unknown decision\n"), "unknown decision");
-        assert_eq!(refusal(500, ""), "the gateway answered 500");
     }
 
     #[test]

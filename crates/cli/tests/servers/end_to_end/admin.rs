@@ -13,7 +13,6 @@ fn health_and_readiness_are_plain_answers() {
     let (_upstream, gateway) = reflecting();
     assert_eq!(gateway.ask_admin("/healthz").status(), 200);
     assert_eq!(gateway.ask_admin("/readyz").status(), 200);
-    assert_eq!(gateway.ask_admin("/").status(), 404);
     assert_eq!(gateway.ask_admin("/nothing").status(), 404);
     let posted = Client::connect(gateway.admin())
         .ask("POST /status HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

@@ -1,5 +1,6 @@
 //! Behaviour of `flashweir` towards its users, tested through the real binary, one theme in each file.
 
+mod access_log;
 mod admin;
 mod back_pressure;
 mod bounds;
@@ -9,6 +10,7 @@ mod command_line;
 mod descriptors;
 mod drain;
 mod expectations;
+mod first_minute;
 mod flash_crowd_candidate;
 mod forwarded_fields;
 mod hop_by_hop;

@@ -108,19 +108,19 @@ fn a_certificate_that_cannot_be_read() {
     check(tls(mismatched), &["server.key"]);
 }
 
-fn check_port_in_use(taken: SocketAddr, builder: GatewayBuilder) {
+fn check_port_in_use(taken: SocketAddr, builder: GatewayBuilder, setting: &str) {
     let _holder = TcpListener::bind(taken).expect("a free port");
     let finished = builder.start_in_vain();
-    assert_one_line(&finished, &[&taken.to_string(), "in use"]);
+    assert_one_line(&finished, &[&taken.to_string(), "in use", setting]);
 }
 
 #[test]
 fn a_port_that_is_in_use() {
     let upstream = Upstream::saying("x");
     let listen = before(&upstream);
-    check_port_in_use(listen.address(), listen);
+    check_port_in_use(listen.address(), listen, "");
     let admin = before(&upstream);
-    check_port_in_use(admin.admin(), admin);
+    check_port_in_use(admin.admin(), admin, "--admin");
 }
 
 #[test]

@@ -14,6 +14,14 @@ fn each_document_has_one_redirector_and_each_redirector_its_documents() {
     let redirectors = [0, 1].map(|_| ample(redirector(&origin, &addresses)).start());
     let reports = [redirectors[0].admin(), redirectors[1].admin()];
     let replicas = addresses.map(|address| Replica::start_at(address, &origin.url(), &reports, &[]));
+    // The redirectors were there first, and may have left a replica out until their next check of it.
+    eventually("all servers in use", || {
+        let is_healthy = |server: &serde_json::Value| server["healthy"] == true;
+        let in_use = |gateway: &Gateway| {
+            gateway.status()["upstreams"].as_array().is_some_and(|servers| servers.iter().all(is_healthy))
+        };
+        redirectors.iter().all(in_use).then_some(())
+    });
     let distributor = distributor(&origin, &redirectors.each_ref().map(Gateway::address)).start();
     let mut client = distributor.connect();
     for _ in 0..3 {

@@ -19,7 +19,7 @@ pub(super) fn field_name(key: &str, text: &str) -> Result<HeaderName, Problem> {
         () if name == HOST => refuse("has a key of its own, expected `match.host`"),
         () if name == COOKIE => refuse("has a key of its own, expected `match.cookie`"),
         () if is_forwarded => {
-            refuse("can be written by anybody, expected `match.client` and `client.trusted_proxies`")
+            refuse("can be written by any client, expected `match.client` and `client.trusted_proxies`")
         }
         () if is_of_one_hop => refuse("is about the connection, expected a header about the request"),
         () => Ok(name),

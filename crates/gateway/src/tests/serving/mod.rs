@@ -3,6 +3,7 @@
 mod bounds;
 mod common;
 mod http2;
+mod large_bodies;
 mod lasting;
 mod proxying;
 mod sentry;

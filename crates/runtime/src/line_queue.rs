@@ -13,28 +13,28 @@ use std::time::Duration;
 
 /// The end that takes lines. Never blocks.
 #[derive(Clone, Debug)]
-pub(super) struct LineQueue {
+pub struct LineQueue {
     lines: SyncSender<Vec<u8>>,
     dropped: Arc<AtomicU64>,
 }
 
 /// The end that writes.
 #[derive(Debug)]
-pub(super) struct Drain {
+pub struct Drain {
     lines: SyncSender<Vec<u8>>,
     is_ending: Arc<AtomicBool>,
     /// Its other end goes with the thread.
     ended: Receiver<()>,
 }
 
-/// Starts the thread that writes to `out`; `lines` may wait for it, at least 1. Where no thread can be
+/// Starts the thread `name` that writes to `out`; `lines` may wait for it, at least 1. Where no thread can be
 /// started every line is dropped.
-pub(super) fn start(out: impl Write + Send + 'static, lines: usize) -> (LineQueue, Drain) {
+pub fn line_queue(name: &str, out: impl Write + Send + 'static, lines: usize) -> (LineQueue, Drain) {
     let (lines, waiting) = sync_channel(lines);
     let (end, ended) = channel();
     let is_ending = Arc::new(AtomicBool::new(false));
     let ending = is_ending.clone();
-    let written = thread::Builder::new().name("log".to_owned());
+    let written = thread::Builder::new().name(name.to_owned());
     drop(written.spawn(move || write_all(out, &waiting, &ending, &end)));
     (LineQueue { lines: lines.clone(), dropped: Arc::default() }, Drain { lines, is_ending, ended })
 }
@@ -54,15 +54,21 @@ fn write_all(mut out: impl Write, waiting: &Receiver<Vec<u8>>, ending: &AtomicBo
 
 impl LineQueue {
     /// Number of lines that were dropped.
-    pub(super) fn dropped_lines(&self) -> u64 {
+    #[must_use]
+    pub fn dropped_lines(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Takes one or several lines at once, which count as one; returns whether there was room.
+    pub fn offer(&self, lines: Vec<u8>) -> bool {
+        self.lines.try_send(lines).is_ok()
     }
 }
 
 /// A call takes one line.
 impl Write for LineQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.lines.try_send(line.to_vec()).is_err() {
+        if !self.offer(line.to_vec()) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
@@ -75,7 +81,7 @@ impl Write for LineQueue {
 
 impl Drain {
     /// Returns when the lines so far are written, or `within` has passed; later lines are dropped.
-    pub(super) fn wait(self, within: Duration) {
+    pub fn wait(self, within: Duration) {
         self.is_ending.store(true, Ordering::Release);
         // Wakes the thread where it waits for a line; before a full queue it does not wait.
         let _full = self.lines.try_send(Vec::new());
@@ -106,7 +112,7 @@ mod tests {
     #[test]
     fn a_reader_that_stalls_costs_lines_and_no_time() {
         let (go_on, wait) = channel();
-        let (mut queue, drain) = start(Stalled(wait), 2);
+        let (mut queue, drain) = line_queue("log", Stalled(wait), 2);
         for _ in 0..10 {
             queue.write_all(b"a line\n").unwrap();
         }
@@ -134,7 +140,7 @@ mod tests {
     #[test]
     fn what_was_taken_is_written_in_order_before_the_process_ends() {
         let kept = Kept::default();
-        let (mut queue, drain) = start(kept.clone(), 100);
+        let (mut queue, drain) = line_queue("log", kept.clone(), 100);
         let lines: String = (0..100).map(|number| format!("line {number}\n")).collect();
         lines.split_inclusive('\n').for_each(|line| queue.write_all(line.as_bytes()).unwrap());
         drain.wait(Duration::from_secs(60));
