@@ -5,8 +5,8 @@
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-behaviour compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
 	bench-slow conformance conformance-build conformance-http-cache conformance-autobahn conformance-http2-grpc conformance-metrics \
-	autobahn promtool http-cache-tests
-.PHONY: setup setup-conformance setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins
+	autobahn promtool http-cache-tests dist dist-check dist-try nfpm cyclonedx debian-root
+.PHONY: setup setup-conformance setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins setup-dist
 
 CARGO ?= cargo
 TOOLS = $(or $(CARGO_TARGET_DIR),target)/tools
@@ -24,6 +24,10 @@ COUNT_TOOLS = valgrind=valgrind /usr/lib/debug/.build-id=libc6-dbg
 ORIGIN_TOOLS = $(PHP_TOOLS) $(BENCH_TOOLS) $(NETWORK_TOOLS) gunicorn=gunicorn node=nodejs psql=postgresql-client setpriv=util-linux \
 	/usr/lib/postgresql=postgresql /usr/lib/python3/dist-packages/psycopg2=python3-psycopg2 \
 	/usr/lib/python3/dist-packages/aiohttp=python3-aiohttp
+
+# What makes packages and images, and what tries them. The static binary takes libraries of C as archives: libelf-dev and zlib1g-dev have them.
+DIST_TOOLS = go=golang-go umoci=umoci objcopy=binutils xz=xz-utils
+TRY_TOOLS = umoci=umoci mmdebstrap=mmdebstrap curl=curl setpriv=util-linux ip=iproute2 python3=python3
 
 # Debian puts PHP's version into the program's name.
 PHP_TOOLS = taskset=util-linux nginx=nginx-light $(notdir $(firstword $(wildcard /usr/sbin/php-fpm*) php-fpm))=php-fpm
@@ -58,6 +62,33 @@ build: setup
 	$(CARGO) build --release --locked -p flashweir-cli --features kubernetes $(call with_kernel,kernel)
 	scripts/split-symbols.sh target/release/flashweir
 
+# Everything that is handed out, in dist/: static binary, its symbols, Debian package, RPM, OCI image, SBOM, checksums (docs/install.md). The same
+# commit and tools make the same bytes. A quarter of an hour on two idle cores.
+dist: setup-dist nfpm cyclonedx
+	scripts/dist/dist.sh $(TOOLS) $(or $(CARGO_TARGET_DIR),target)/dist dist
+
+# The same made once more, in a copy of the tree in another folder: all bytes are compared, and no folder of this machine is in them.
+dist-check: setup-dist nfpm cyclonedx
+	scripts/dist/check.sh $(TOOLS) dist
+
+# Commands of docs/install.md in a fresh Debian root, and the image's program without rights, both of dist/. Needs root.
+dist-try: debian-root nfpm
+	@scripts/install-missing.sh $(TRY_TOOLS)
+	scripts/dist/try-packages.sh $(TOOLS)/debian-root.tar $(TOOLS)/bin/nfpm $(wildcard dist/flashweir-*-linux-$(DIST_ARCH))
+	scripts/dist/try-image.sh $(wildcard dist/flashweir-*.oci.tar)
+	scripts/dist/measure.py $(wildcard dist/flashweir-*-linux-$(DIST_ARCH))
+DIST_ARCH = $(shell dpkg --print-architecture 2>/dev/null)
+
+nfpm: setup-test
+	@scripts/dist/nfpm.sh $(TOOLS)/bin
+
+cyclonedx: setup
+	@[ -x $(TOOLS)/bin/cargo-cyclonedx ] || $(CARGO) install --locked cargo-cyclonedx@0.5.9 --root $(TOOLS)
+
+debian-root: setup-test
+	@[ "$$(id -u)" -ne 0 ] || [ -e $(TOOLS)/debian-root.tar ] || scripts/install-missing.sh mmdebstrap=mmdebstrap
+	@scripts/dist/debian-root.sh $(TOOLS)/debian-root.tar
+
 # The programs in the kernel are tested where there is root; elsewhere their tests say that they are skipped.
 ALL_FEATURES = --features flashweir-cli/kubernetes,flashweir-cli/nats $(call with_kernel,"flashweir-cli/kernel flashweir-lab/kernel flashweir-kernel/bpf")
 ALL_TESTS = $(CARGO) test --workspace --locked $(ALL_FEATURES)
@@ -70,7 +101,7 @@ BENCH_PROGRAMS = $(CARGO) build --release --locked -p flashweir-load -p flashwei
 # A table of what passed, failed, was ignored and was skipped; EXPECTED_SKIPS names a file of skips, and any other is a failure.
 TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 # Four tests for each core: those with servers wait more than they work.
-test: setup-test h2spec grpc-interop nats-server testplane helm
+test: setup-test h2spec grpc-interop nats-server testplane helm nfpm debian-root
 	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((4 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
 
 # Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests). One that
@@ -359,6 +390,8 @@ setup-test: setup-kernel
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(TEST_TOOLS)
 setup-bench:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(BENCH_TOOLS)
+setup-dist: setup-kernel
+	@scripts/install-missing.sh $(DIST_TOOLS)
 setup-origins:
 	@scripts/install-missing.sh $(BUILD_TOOLS) $(ORIGIN_TOOLS)
 setup-php:

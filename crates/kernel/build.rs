@@ -8,7 +8,7 @@ use std::process::Command;
 
 const SOURCES: &str = "bpf";
 const OBJECTS: [&str; 4] = ["gate", "observe", "link", "bench"];
-const FLAGS: [&str; 10] = [
+const FLAGS: [&str; 11] = [
     "-target",
     "bpf",
     // Bounds checks on 32-bit registers, atomics: Linux 5.12.
@@ -16,6 +16,8 @@ const FLAGS: [&str; 10] = [
     "-O2",
     // Types for the maps (BTF) come from debug information.
     "-g",
+    // Names of sources without the folder of this machine, so that every machine makes the same bytes.
+    "-fdebug-compilation-dir=.",
     "-Wall",
     "-Wextra",
     "-Werror",

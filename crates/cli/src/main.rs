@@ -6,6 +6,7 @@ mod kubernetes;
 mod laboratory;
 mod logging;
 mod ready_file;
+mod version;
 
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ use laboratory::Forwarded;
 /// Keeps a web service fast for the people it lets in while a crowd is at the door, and gives everybody else
 /// a quick, honest answer.
 #[derive(Debug, Parser)]
-#[command(name = "flashweir", version, after_help = format!("{}\n\n{EXIT_CODES}", laboratory::NOTE))]
+#[command(name = "flashweir", version, long_version = version::long(), after_help = format!("{}\n\n{EXIT_CODES}", laboratory::NOTE))]
 struct CommandLine {
     #[command(subcommand)]
     command: commands::Command,

@@ -29,11 +29,13 @@ pub(crate) struct Acceptor {
     pub(crate) shared: Arc<Shared>,
     /// Metrics of this worker.
     pub(crate) metrics: Arc<WorkerMetrics>,
+    /// Leaves connections that are queued at a stop for the next process, which has the same sockets.
+    pub(crate) leaves_backlog: bool,
 }
 
 impl Acceptor {
     /// Accepts until asked to stop; then takes what is queued already, so that no connection in the backlog
-    /// is reset. Each connection that is to be served goes to `serve`.
+    /// is reset, unless another process will take it. Each connection that is to be served goes to `serve`.
     pub(crate) async fn accept_all(
         self,
         listener: TcpListener,
@@ -56,7 +58,8 @@ impl Acceptor {
                 }
             }
         }
-        for _ in 0..limits::ACCEPT_BACKLOG {
+        let queued_most = if self.leaves_backlog { 0 } else { limits::ACCEPT_BACKLOG };
+        for _ in 0..queued_most {
             match tokio::time::timeout(LAST_CONNECTIONS_WAIT, accept(&listener)).await {
                 Ok(Ok((stream, peer))) => self.admit(stream, peer, &serve),
                 Ok(Err(_)) | Err(_) => return,

@@ -17,6 +17,7 @@ use crate::upstream_watch::watch_upstreams;
 use crate::watch::{watch_certificates, watch_memory};
 use flashweir_config::Overrides;
 use flashweir_core::Duration;
+use flashweir_kernel::notify_stopping;
 use flashweir_runtime::planner_loop::{self, Beat, StallWatch, Unattended};
 use flashweir_runtime::{HeldLease, outlive_user_signals};
 use flashweir_telemetry::Outcome;
@@ -274,6 +275,8 @@ impl Control {
     /// Refuses new work, lets admitted requests end, and says how many could not.
     async fn drain(&mut self) -> Result<(), GatewayError> {
         self.shared.start_draining();
+        // A manager that does not listen loses nothing but this.
+        let _ = notify_stopping();
         let in_flight = self.shared.pipelines.in_gateway.get();
         let drain_timeout = self.shared.live.load().config.bounds.drain_timeout;
         tracing::info!(in_flight, drain_timeout_s = drain_timeout.as_secs_f64(), "draining");

@@ -19,12 +19,13 @@ use crate::worker;
 use flashweir_config::{Config, Overrides};
 use flashweir_core::{Duration, limits};
 use flashweir_http::client::TrustedProxies;
-use flashweir_http::listen::{WorkerListeners, bind};
+use flashweir_http::listen::{WorkerListeners, bind, share};
 use flashweir_http::tls::ServerTls;
+use flashweir_kernel::notify_ready;
 use flashweir_runtime::{ClusterLink, Drain, ReadyFile, StateFile};
 use std::fmt;
 use std::future::pending;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,6 +53,9 @@ pub struct Launch {
     /// Carrier of the messages of gateways that share a limit, where the configuration says that another
     /// crate does: in Kubernetes.
     pub cluster: Option<ClusterLink>,
+    /// Listening sockets that take the place of the configured addresses, where there are any: those of
+    /// the service manager.
+    pub listeners: Vec<TcpListener>,
     /// The file that says where it listens, once it does.
     pub ready_file: Option<ReadyFile>,
 }
@@ -86,7 +90,8 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] naming what cannot be had; then no port is held.
     pub fn bind(launch: Launch) -> Result<Self, GatewayError> {
-        let Launch { mut config, config_file, overrides, record, servers, cluster, ready_file } = launch;
+        let Launch { mut config, config_file, overrides, record, servers, cluster, listeners, ready_file } =
+            launch;
         let workers = worker_count(&config);
         let refuse_only = descriptors::fit(&mut config, workers, descriptors::raise_limit());
         let tls = match &config.listen.tls {
@@ -96,7 +101,11 @@ impl Gateway {
         let upstreams = upstreams(&config, workers, None)?;
         // Attached before a port opens, so that nothing is held when it cannot be.
         let mut kernel = KernelGuard::open(&config)?;
-        let listeners = bind(&config.listen.addresses, workers)?;
+        let listeners = if listeners.is_empty() {
+            bind(&config.listen.addresses, workers)?
+        } else {
+            share(&listeners, workers).map_err(GatewayError::Start)?
+        };
         let cluster = Means::open(&config.cluster, cluster)?;
         let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
         let datagrams = config.feedback.udp.map(bind_datagrams).transpose()?;
@@ -118,6 +127,9 @@ impl Gateway {
             Live { config, upstreams, sentries, candidates, flash_crowd_candidate, tls, trusted_proxies };
         let shared = Shared::new(Parts { live, workers, listening_on, access_lines, url_key });
         shared.bounds.set_refuse_only_most(refuse_only);
+        if listeners[0].outlive_the_process() {
+            shared.expect_successor();
+        }
         let (ends, worker_ends) = connect(workers);
         let admin = AdminServer::bind(shared.clone(), config_file.as_deref(), ends.commands.clone())?;
         let admin_address = admin.address().map_err(GatewayError::Start)?;
@@ -191,6 +203,11 @@ impl Gateway {
                 ("feedback_udp", self.datagrams_address.as_slice()),
             ];
             file.write(&roles).map_err(GatewayError::Start)?;
+        }
+        if let Err(error) = notify_ready() {
+            tracing::warn!(
+                "no message to the service manager that the gateway serves (NOTIFY_SOCKET): {error}"
+            );
         }
         let outcome =
             LocalSet::new().block_on(&runtime, self.control.run(self.admin, self.planners, signals, stop));

@@ -82,6 +82,7 @@ mod websocket;
 mod worker;
 
 pub use error::GatewayError;
+pub use flashweir_kernel::inherited_listeners;
 pub use flashweir_runtime::ClusterLink;
 pub use launch::{Gateway, Launch, run};
 #[doc(hidden)]

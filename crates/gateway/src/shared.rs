@@ -77,6 +77,7 @@ pub(crate) struct Shared {
     /// Pipes that each worker may have.
     pub(crate) pipes_per_worker: usize,
     draining: AtomicBool,
+    has_successor: AtomicBool,
 }
 
 /// A configuration in force and what was built from it.
@@ -167,15 +168,27 @@ impl Shared {
             listening_on: parts.listening_on,
             pipes_per_worker: descriptors::pipes_per_worker(descriptors::limit(), parts.workers),
             draining: AtomicBool::new(false),
+            has_successor: AtomicBool::new(false),
         })
     }
 
-    /// Returns whether new work is refused because the gateway is about to stop.
+    /// Returns whether the gateway is about to stop.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// From now on new work is refused.
+    /// Returns whether new work is refused because the gateway is about to stop. With a successor that takes
+    /// new connections it is not: the requests of those that were accepted are the last.
+    pub(crate) fn refuses_new_work(&self) -> bool {
+        self.is_draining() && !self.has_successor.load(Ordering::Relaxed)
+    }
+
+    /// The sockets for clients outlive this process: another one takes new connections.
+    pub(crate) fn expect_successor(&self) {
+        self.has_successor.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on no connection is accepted.
     pub(crate) fn start_draining(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.telemetry.control().set_draining(true);

@@ -13,9 +13,9 @@ use flashweir_admission::pace::SWEEP_INTERVAL;
 use flashweir_admission::pipeline::ServiceKey;
 use flashweir_http::listen::WorkerListeners;
 use flashweir_telemetry::{Bound, Table};
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_local;
@@ -28,9 +28,8 @@ pub(crate) fn run(index: usize, shared: Arc<Shared>, listeners: WorkerListeners,
     // Not a `LocalSet` on an ordinary runtime: that writes to its own waker whenever the kernel reports
     // something.
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
-    let outcome = runtime.and_then(|runtime| {
-        runtime.block_on(async { Ok(work(index, shared, listeners.into_tokio()?, ends).await) })
-    });
+    let outcome =
+        runtime.and_then(|runtime| runtime.block_on(async { work(index, shared, listeners, ends).await }));
     report.how = match outcome {
         Ok(requests_cut) => Stopped { requests_cut, failure: None },
         Err(error) => Stopped { requests_cut: 0, failure: Some(error.to_string()) },
@@ -53,7 +52,14 @@ impl Drop for Report {
 
 /// Serves until it is drained after an order to drain, or until the time for that is over; returns how many
 /// requests were cut.
-async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, ends: WorkerEnds) -> usize {
+async fn work(
+    index: usize,
+    shared: Arc<Shared>,
+    listeners: WorkerListeners,
+    ends: WorkerEnds,
+) -> io::Result<usize> {
+    let leaves_backlog = listeners.outlive_the_process();
+    let listeners = listeners.into_tokio()?;
     let (worker, services) = WorkerContext::new(index, shared, ends.gate_samples);
     attend(&worker, services);
     spawn_local(sweep(worker.clone()));
@@ -63,7 +69,8 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
     spawn_local(sample(worker.clone(), ends.sample_wanted, ends.samples));
     let accepting = CancellationToken::new();
     let acceptors = TaskTracker::new();
-    let acceptor = Acceptor { shared: worker.shared.clone(), metrics: worker.metrics.clone() };
+    let acceptor =
+        Acceptor { shared: worker.shared.clone(), metrics: worker.metrics.clone(), leaves_backlog };
     for listener in listeners {
         let worker = worker.clone();
         acceptors.spawn_local(acceptor.clone().accept_all(
@@ -83,8 +90,8 @@ async fn work(index: usize, shared: Arc<Shared>, listeners: Vec<TcpListener>, en
     worker.connections.close();
     let drain_timeout = worker.current().live.config.bounds.drain_timeout;
     match tokio::time::timeout(drain_timeout, worker.connections.wait()).await {
-        Ok(()) => 0,
-        Err(_) => worker.pipeline.requests_open(),
+        Ok(()) => Ok(0),
+        Err(_) => Ok(worker.pipeline.requests_open()),
     }
 }
 

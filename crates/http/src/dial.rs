@@ -1,18 +1,20 @@
 //! Addresses of a host, and a connection to the first of them that accepts one.
 //!
-//! * `localhost` and the names below it are both loopback addresses, where the system's resolver knows of one only, or of none
-//!   (RFC 6761 §6.3): servers that listen on `localhost` take either family.
+//! * `localhost` and the names below it are both loopback addresses, where the sources of
+//!   [`names`](crate::names) know of one only, or of none (RFC 6761 §6.3): servers that listen on
+//!   `localhost` take either family.
 //! * Addresses are tried by RFC 8305 §4 and §5: the families in turn, the next address when the one before has failed or 250 ms
 //!   have passed. An IPv6 path that is broken costs 250 ms instead of the whole connect timeout.
 //! * While the resolver fails for the moment, or is slow, the latest answer stays in use for a day (RFC 8767 §4, §5). An answer that
 //!   the name does not exist ends that: its addresses may be another's by now.
 
+use crate::names::{Names, Unanswered};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
@@ -34,8 +36,8 @@ pub(crate) struct Host {
     latest: Mutex<Option<Answer>>,
     /// The resolver gave no answer the last time.
     is_failing: AtomicBool,
-    /// Held by the one connection that asks the resolver while that is failing: each question may occupy a
-    /// thread for many seconds.
+    /// Held by the one connection that asks the resolver while that is failing: each question may take many
+    /// seconds.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -105,22 +107,29 @@ impl Host {
     }
 }
 
-/// Returns whether the resolver got no answer, rather than the answer that there is no such name or address.
-/// The standard library keeps the resolver's message alone (`EAI_AGAIN` of glibc and of musl); any other
-/// counts as an answer.
+/// Returns whether there was no answer, rather than the answer that there is no such name or address.
 fn is_temporary(error: &io::Error) -> bool {
-    let message = error.to_string();
-    error.kind() == io::ErrorKind::TimedOut
-        || ["Temporary failure in name resolution", "Try again"].iter().any(|known| message.ends_with(known))
+    error.kind() == io::ErrorKind::TimedOut || error.get_ref().is_some_and(|error| error.is::<Unanswered>())
 }
 
-/// Addresses of a host by the system's resolver; `localhost` is loopback in any case.
+/// Addresses of a host by this machine's files and name servers; `localhost` is loopback in any case.
 ///
 /// # Errors
-/// Errors of the resolver.
+/// [`io::ErrorKind::NotFound`] where there is no such name or it has no address; otherwise no name server
+/// answered.
 pub async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    let found = lookup_host((host, port)).await.map(Iterator::collect);
-    if is_localhost(host) { Ok(with_loopback(found.unwrap_or_default(), port)) } else { found }
+    let names = Names::of_this_machine();
+    if !is_localhost(host) {
+        return Ok(on_port(names.look_up(host).await?, port));
+    }
+    // No server is asked for the name itself: where there is none, that would be a wait.
+    let is_below = host.trim_end_matches('.').contains('.');
+    let found = if is_below { names.look_up(host).await.unwrap_or_default() } else { names.in_hosts(host) };
+    Ok(with_loopback(on_port(found, port), port))
+}
+
+fn on_port(found: Vec<IpAddr>, port: u16) -> Vec<SocketAddr> {
+    found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
 }
 
 /// Addresses of a host each of which is a server by itself. Those of `localhost` are one server, which may
@@ -290,8 +299,7 @@ mod tests {
     #[test]
     fn the_latest_answer_stays_in_use_while_the_resolver_fails() {
         let host = Host::new("app.test".to_owned(), 80);
-        let of = |message: &'static str| Err(io::Error::other(message));
-        let fails = || of("failed to lookup address information: Temporary failure in name resolution");
+        let fails = || Err(io::Error::other(Unanswered));
         let begin = Instant::now();
         assert!(host.settle(begin, fails()).is_err(), "there is no answer yet");
         let answer = addresses(&["10.9.0.1:80"]);
@@ -300,7 +308,7 @@ mod tests {
         assert_eq!(*host.settle(begin, Err(io::ErrorKind::TimedOut.into())).unwrap(), answer);
         assert!(host.settle(begin + KEPT_FOR, fails()).is_err(), "a day old");
         host.settle(begin, Ok(answer)).unwrap();
-        assert!(host.settle(begin, of("Name or service not known")).is_err());
+        assert!(host.settle(begin, Err(io::ErrorKind::NotFound.into())).is_err());
         assert!(host.settle(begin, fails()).is_err(), "the name was gone");
     }
 }

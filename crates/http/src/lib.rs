@@ -16,6 +16,7 @@ mod http2_budget;
 mod http2_frames;
 pub mod interim;
 pub mod listen;
+mod names;
 mod outbox;
 pub mod pipe;
 mod receive;

@@ -1,4 +1,5 @@
-//! Listening sockets: one for each worker and address, sharing the port.
+//! Listening sockets: one for each worker and address, sharing the port; or those that the process
+//! inherited, which all workers share.
 
 use flashweir_core::limits::ACCEPT_BACKLOG;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -26,8 +27,12 @@ pub enum ListenError {
 }
 
 /// The listening sockets of one worker, in the order of the addresses.
-#[derive(Debug)]
-pub struct WorkerListeners(Vec<StdTcpListener>);
+#[derive(Debug, Default)]
+pub struct WorkerListeners {
+    sockets: Vec<StdTcpListener>,
+    /// The service manager has the sockets too: connections that are queued wait there for the next process.
+    are_inherited: bool,
+}
 
 /// Binds every address once for each worker, before any worker runs: either all is bound or nothing is.
 ///
@@ -39,7 +44,7 @@ pub struct WorkerListeners(Vec<StdTcpListener>);
 /// [`ListenError`] naming the first address that cannot be had.
 pub fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Vec<WorkerListeners>, ListenError> {
     let has_ipv4 = addresses.iter().any(SocketAddr::is_ipv4);
-    let mut listeners: Vec<_> = (0..workers).map(|_| WorkerListeners(Vec::new())).collect();
+    let mut listeners: Vec<_> = (0..workers).map(|_| WorkerListeners::default()).collect();
     for &address in addresses {
         // An IPv6 wildcard would otherwise claim the IPv4 addresses that are listed by themselves.
         let is_only_ipv6 = address.is_ipv6() && has_ipv4;
@@ -48,10 +53,26 @@ pub fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Vec<WorkerListen
         for worker in &mut listeners {
             let listener = open(actual, true, is_only_ipv6).map_err(|source| explain(actual, source))?;
             actual = listener.local_addr().map_err(|source| explain(address, source))?;
-            worker.0.push(listener);
+            worker.sockets.push(listener);
         }
     }
     Ok(listeners)
+}
+
+/// Shares out sockets that listen already among the workers. The kernel wakes all of them for a
+/// connection, and one gets it: with many workers that costs more than [`bind`]'s.
+///
+/// # Errors
+/// Errors of the sockets; none is expected.
+pub fn share(sockets: &[StdTcpListener], workers: usize) -> io::Result<Vec<WorkerListeners>> {
+    let of_one = || {
+        let sockets = sockets.iter().map(|socket| {
+            socket.set_nonblocking(true)?;
+            socket.try_clone()
+        });
+        Ok(WorkerListeners { sockets: sockets.collect::<io::Result<_>>()?, are_inherited: true })
+    };
+    (0..workers).map(|_| of_one()).collect()
 }
 
 impl WorkerListeners {
@@ -60,7 +81,13 @@ impl WorkerListeners {
     /// # Errors
     /// Errors of the sockets; none is expected.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
-        self.0.iter().map(StdTcpListener::local_addr).collect()
+        self.sockets.iter().map(StdTcpListener::local_addr).collect()
+    }
+
+    /// Returns whether connections that are queued when the process ends wait for the next one.
+    #[must_use]
+    pub fn outlive_the_process(&self) -> bool {
+        self.are_inherited
     }
 
     /// Registers the sockets with the current runtime.
@@ -68,7 +95,7 @@ impl WorkerListeners {
     /// # Errors
     /// Errors of the runtime's registration.
     pub fn into_tokio(self) -> io::Result<Vec<TcpListener>> {
-        self.0.into_iter().map(TcpListener::from_std).collect()
+        self.sockets.into_iter().map(TcpListener::from_std).collect()
     }
 }
 

@@ -23,6 +23,7 @@ pub mod observe;
 mod plain;
 #[cfg(feature = "bpf")]
 mod program;
+mod service_manager;
 #[cfg(feature = "bpf")]
 mod signals;
 mod tcp_info;
@@ -31,6 +32,7 @@ pub use late_port::choose_port_late;
 pub use memory::return_free_memory;
 #[cfg(feature = "bpf")]
 pub use program::{LoadError, PacketRun};
+pub use service_manager::{inherited_listeners, notify_ready, notify_stopping};
 #[cfg(feature = "bpf")]
 pub use signals::without_signals;
 pub use tcp_info::{TcpInfo, tcp_info};

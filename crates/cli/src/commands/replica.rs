@@ -84,6 +84,7 @@ impl ReplicaArgs {
         logging::start(&config.log);
         let cluster = kubernetes::join(&config, None)?;
         flashweir_gateway::run(Launch {
+            listeners: Vec::new(),
             config,
             config_file: self.config,
             overrides,

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use flashweir_config::{Config, Overrides};
-use flashweir_gateway::Launch;
+use flashweir_gateway::{Launch, inherited_listeners};
 
 use crate::{kubernetes, logging, ready_file};
 use flashweir_config::command::environment;
+use flashweir_config::command::exit::UsageError;
 
 /// Protect a service: a reverse proxy in front of it that is invisible until a crowd comes.
 ///
 /// Flags win over the file. SIGHUP reloads the file, SIGTERM and SIGINT finish what was begun and stop.
+/// Sockets of the service manager (LISTEN_FDS) take the place of the addresses to listen on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// The service, http://HOST:PORT or https://HOST:PORT; repeat it for several servers.
@@ -92,6 +94,7 @@ impl RunArgs {
         let cluster = kubernetes::join(&config, self.kubernetes.kubeconfig(&config)?)?;
         let (config_file, record) = (self.config, self.record);
         let ready_file = ready_file::prepare(self.ready_file)?;
+        let listeners = inherited_listeners().map_err(|error| UsageError::new(error.to_string()))?;
         flashweir_gateway::run(Launch {
             config,
             config_file,
@@ -99,6 +102,7 @@ impl RunArgs {
             record,
             servers,
             cluster,
+            listeners,
             ready_file,
         })?;
         Ok(())

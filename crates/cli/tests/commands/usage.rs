@@ -219,3 +219,28 @@ fn a_request_is_told_its_class_and_why() {
         "flashweir: --method: `` is not a method, expected one like POST",
     );
 }
+
+/// Builds differ by their features; an operator sees which one is installed.
+#[test]
+fn the_version_says_what_is_in_the_build() {
+    let text = |argument: &str| String::from_utf8(flashweir(&[argument]).stdout).expect("UTF-8");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(text("-V"), format!("flashweir {version}\n"));
+    let long = text("--version");
+    let lines: Vec<&str> = long.lines().collect();
+    assert_eq!(lines[0], format!("flashweir {version}"));
+    let names = |start: &str| {
+        let line = lines.iter().find_map(|line| line.strip_prefix(start)).expect("a line of features");
+        line.split(", ").filter(|name| *name != "none").map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (features, left_out) = (names("features: "), names("left out: "));
+    for (name, is_in) in [
+        ("kernel", cfg!(feature = "kernel")),
+        ("kubernetes", cfg!(feature = "kubernetes")),
+        ("nats", cfg!(feature = "nats")),
+    ] {
+        let name = name.to_owned();
+        assert_eq!((features.contains(&name), left_out.contains(&name)), (is_in, !is_in), "{long}");
+    }
+    assert!(lines.last().is_some_and(|line| line.starts_with("linked ")), "{long}");
+}

@@ -1,5 +1,6 @@
-//! `flashweir` in network namespaces and with programs in the kernel: what takes root.
+//! `flashweir` in network namespaces, with programs in the kernel and as a package: what takes root.
 
 mod kernel;
 mod links;
+mod packages;
 mod router;

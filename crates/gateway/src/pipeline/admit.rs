@@ -117,7 +117,7 @@ impl PipelineHost {
 
     /// Reason for which a request is refused before all stages, if it is.
     fn closed(&self, full: Option<Reason>) -> Option<Reason> {
-        if self.shared.is_draining() { Some(Reason::Draining) } else { full }
+        if self.shared.refuses_new_work() { Some(Reason::Draining) } else { full }
     }
 
     fn ask(self: &Rc<Self>, now: Instant, asked: OfferedRequest, instead: Instead) -> Admission<Substitute> {

@@ -190,6 +190,8 @@ async fn draining_comes_first_then_a_full_connection_then_the_bounds() {
     assert_eq!(reason(Some(Reason::ConnectionsPerClient)), Reason::ConnectionsPerClient);
     worker.shared.start_draining();
     assert_eq!(reason(Some(Reason::Connections)), Reason::Draining);
+    worker.shared.expect_successor();
+    assert_eq!(reason(None), Reason::RequestsInFlight, "the last requests are served");
     permit.completed(StatusCode::OK);
     assert_eq!(worker.shared.pipelines.in_gateway.get(), 0);
     assert_eq!(worker.metrics.requests.completed.value(), 1);

@@ -37,7 +37,7 @@ struct RequestContext<'a> {
 impl RequestContext<'_> {
     /// Returns true if every request is refused.
     fn refuses_all(self) -> bool {
-        self.client.full.is_some() || self.worker.shared.is_draining()
+        self.client.full.is_some() || self.worker.shared.refuses_new_work()
     }
 }
 

@@ -27,6 +27,7 @@ mod refusals;
 mod reload;
 mod repeats;
 mod returning_upstreams;
+mod service_manager;
 mod services;
 mod several_upstreams;
 mod slow_uploads;

@@ -36,6 +36,7 @@ impl Running {
         );
         let config = Config::from_toml(&toml, "test.toml").expect("a valid configuration");
         let launch = Launch {
+            listeners: Vec::new(),
             config,
             config_file: None,
             overrides: Overrides::default(),
