@@ -5,7 +5,7 @@
 //! waiting connection holds no buffer, so that tens of thousands cost little.
 
 use super::answer::Answer;
-use super::parser::{Fed, Parser};
+use super::answer_reader::{AnswerReader, Fed};
 use super::request::Prepared;
 use super::stream::Stream;
 use crate::ErrorKind;
@@ -28,7 +28,7 @@ pub(super) struct Exchange<'a, Sent> {
     sending: Sending,
     /// Set once, when all was sent or the answer shows that enough was.
     sent: &'a mut Option<Sent>,
-    parser: Parser,
+    reader: AnswerReader,
     /// Some byte of an answer arrived.
     begun: bool,
     head_at: Option<Instant>,
@@ -73,7 +73,7 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
             keep,
             sending: Sending::Writing(0),
             sent,
-            parser: Parser::new(prepared.asks_for_body()),
+            reader: AnswerReader::new(prepared.asks_for_body()),
             begun: false,
             head_at: None,
         }
@@ -124,11 +124,11 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
                 Err(error) => return Poll::Ready(self.end_by_error(&error)),
             }
             self.begun = true;
-            let fed = match self.parser.feed(piece.filled()) {
+            let fed = match self.reader.feed(piece.filled()) {
                 Ok(fed) => fed,
                 Err(_) => return Poll::Ready(Ended::Broken(ErrorKind::Malformed)),
             };
-            if self.head_at.is_none() && self.parser.head().is_some() {
+            if self.head_at.is_none() && self.reader.head().is_some() {
                 self.head_at = Some(now);
                 self.tell_sent();
             }
@@ -138,11 +138,11 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
         }
     }
 
-    fn end_by_close(&self, now: Instant) -> Ended {
+    fn end_by_close(&mut self, now: Instant) -> Ended {
         if !self.begun {
             return Ended::Unanswered;
         }
-        if self.parser.is_whole_when_closed() {
+        if self.reader.finish() {
             return self.conclude(false, now);
         }
         Ended::Broken(ErrorKind::Closed)
@@ -158,15 +158,15 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
     }
 
     fn conclude(&self, in_order: bool, end_at: Instant) -> Ended {
-        // The parser has nothing whole without a head.
-        let Some(head) = self.parser.head() else { return Ended::Broken(ErrorKind::Malformed) };
+        // Without a head, no answer is whole.
+        let Some(head) = self.reader.head() else { return Ended::Broken(ErrorKind::Malformed) };
         let answer = Answer {
             status: head.status,
             reason: head.reason,
             retry_after: head.retry_after.map(|asked| asked.wait(SystemTime::now)),
             head_at: self.head_at.unwrap_or(end_at),
             end_at,
-            body_bytes: self.parser.body_bytes(),
+            body_bytes: self.reader.body_bytes(),
         };
         let reusable = self.keep && in_order && head.keeps_alive && self.sending == Sending::Done;
         Ended::Answered { answer, reusable }

@@ -5,15 +5,14 @@
 //! requests share a connection, is hyper's.
 
 mod answer;
+mod answer_reader;
 mod counts;
 mod dial;
 mod exchange;
-mod head;
 mod http1;
 mod http2;
 mod http2_pool;
 mod idle;
-mod parser;
 mod reach;
 mod request;
 mod stream;
