@@ -5,7 +5,7 @@
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-behaviour compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
 	bench-slow conformance conformance-build conformance-http-cache conformance-autobahn conformance-http2-grpc conformance-metrics \
-	autobahn promtool http-cache-tests dist dist-check dist-try nfpm cyclonedx debian-root
+	autobahn promtool http-cache-tests monitoring-check dist dist-check dist-try nfpm cyclonedx debian-root
 .PHONY: setup setup-conformance setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins setup-dist
 
 CARGO ?= cargo
@@ -139,8 +139,8 @@ conformance-http2-grpc: h2spec grpc-interop conformance-build
 	FLASHWEIR_RESULTS=$(abspath $(RESULTS)) $(TABLE) $(ALL_TESTS) $(SERVER_TESTS) -- h2spec grpc_interop
 	node scripts/conformance/results.mjs $(RESULTS) http2-grpc $(PAGE)
 
-# Prometheus' own linter on a scrape.
-conformance-metrics: promtool conformance-build
+# Prometheus' own linter on a scrape, and what reads the metrics.
+conformance-metrics: monitoring-check promtool conformance-build
 	node scripts/conformance/metrics.mjs $(TOOLS)/bin/promtool $(GATEWAY) $(PAGE)
 
 http-cache-tests: setup-conformance
@@ -151,6 +151,11 @@ autobahn: setup-conformance
 
 promtool:
 	@scripts/promtool.sh $(TOOLS)/bin
+
+# Alert rules and dashboard against docs/metrics.md and docs/alerts.md, and the rules' tests; seconds.
+monitoring-check: promtool
+	@scripts/install-missing.sh node=nodejs
+	@scripts/monitoring-check.sh $(TOOLS)/bin/promtool
 
 # The conformance tests of HTTP/2, a Go program; where it cannot be installed, the test that runs it says so.
 h2spec: setup-test
