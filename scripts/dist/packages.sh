@@ -7,9 +7,16 @@ binary=$(realpath "$2")
 folder=$(realpath -m "$3")
 cd "$(dirname "$0")/../.."
 . scripts/dist/about.sh
-description=$(mktemp)
-trap 'rm -f "$description"' EXIT
-sed "s|@BINARY@|$binary|;s|@ARCH@|$ARCH|;s|@VERSION@|$VERSION|;s|@COMPRESSION@|${COMPRESSION:-xz}|;s|@MTIME@|$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)|" \
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+description=$work/nfpm.yaml
+mkdir "$work/man"
+"$binary" completions bash >"$work/flashweir"
+"$binary" completions zsh >"$work/_flashweir"
+"$binary" completions fish >"$work/flashweir.fish"
+"$binary" manual "$work/man"
+gzip -9n "$work"/man/*.1
+sed "s|@BINARY@|$binary|;s|@TEXTS@|$work|;s|@ARCH@|$ARCH|;s|@VERSION@|$VERSION|;s|@COMPRESSION@|${COMPRESSION:-xz}|;s|@MTIME@|$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)|" \
   packaging/nfpm.yaml >"$description"
 # Rights of files are in the description; those of folders follow the mask.
 umask 022

@@ -43,11 +43,11 @@ pub(crate) struct ControllerArgs {
 pub(crate) struct UpstreamArgs {
     /// A Service of Kubernetes whose ready pods are the upstreams, as shop/web:http; --upstream is used until
     /// the API server has answered, without it the gateway waits.
-    #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]")]
+    #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]", hide_short_help = true)]
     upstream_service: Option<String>,
     /// The file that names the API server, for --upstream-service and --cluster-service [default:
     /// $KUBECONFIG, then the pod's service account].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     kubeconfig: Option<PathBuf>,
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct UpstreamArgs {
 pub(crate) struct ClusterArgs {
     /// Share limits with the other gateways of this Service of Kubernetes, as flashweir-gateways:reports;
     /// docs/several-gateways.md.
-    #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]")]
+    #[arg(long, value_name = "[NAMESPACE/]NAME[:PORT]", hide_short_help = true)]
     cluster_service: Option<String>,
     /// This gateway's own address and port for reports of the others: \"$(POD_IP):9920\" in a pod's command.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", hide_short_help = true)]
     cluster_listen: Option<String>,
     /// The file with the keys that all gateways have, one a line: a number, a blank and the key.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     cluster_keys: Option<PathBuf>,
 }
 

@@ -73,7 +73,7 @@ impl Forwarded {
         let (name, program, _) = COMMANDS.into_iter().find(|(known, ..)| OsStr::new(known) == name)?;
         let words: &[&str] = match (program, is_help, rest) {
             (Program::Load, false, _) => &[],
-            (Program::Load, true, []) => &["--help"],
+            (Program::Load, true, []) => &["--help-all"],
             (Program::Load, true, _) => &["help"],
             (_, false, _) => &[name],
             (_, true, _) => &["help", name],
@@ -110,7 +110,7 @@ mod tests {
         };
         check(&["load", "--", "-x", "help", ""], "flashweir-load", &["--", "-x", "help", ""]);
         check(&["load", "--help"], "flashweir-load", &["--help"]);
-        check(&["help", "load"], "flashweir-load", &["--help"]);
+        check(&["help", "load"], "flashweir-load", &["--help-all"]);
         check(&["help", "load", "merge"], "flashweir-load", &["help", "merge"]);
         check(&["sim", "-h", "x"], "flashweir-lab", &["sim", "-h", "x"]);
         check(&["help", "sim"], "flashweir-lab", &["help", "sim"]);

@@ -11,6 +11,7 @@ mod version;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use flashweir_config::command::help::with_help_all;
 use laboratory::Forwarded;
 
 /// Keeps a web service fast for the people it lets in while a crowd is at the door, and gives everybody else
@@ -24,12 +25,21 @@ struct CommandLine {
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 64 wrong usage or configuration.";
 
+/// The command line of this program.
+pub(crate) fn parser() -> clap::Command {
+    with_help_all(CommandLine::command())
+}
+
+/// The same with the names of the laboratory's commands.
+pub(crate) fn whole_parser() -> clap::Command {
+    parser().subcommands(laboratory::listed())
+}
+
 fn main() -> ExitCode {
     if let Some(forwarded) = Forwarded::from_arguments(std::env::args_os().skip(1)) {
         return exit::after_failure(&forwarded.run());
     }
-    let parser = CommandLine::command().subcommands(laboratory::listed());
-    let matches = parser.try_get_matches();
+    let matches = whole_parser().try_get_matches();
     let command_line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(command_line) => command_line,
         Err(error) => return flashweir_config::command::exit::after_parsing(&error),

@@ -16,7 +16,16 @@ pub enum ListenError {
         /// The address.
         address: SocketAddr,
     },
-    /// Anything else: no permission, no such address.
+    /// A port below 1024, without the right to it.
+    #[error(
+        "cannot listen on {address}: ports below 1024 take the capability CAP_NET_BIND_SERVICE: \
+         `setcap cap_net_bind_service+ep` for the program's file, AmbientCapabilities= in a unit of systemd, or root"
+    )]
+    Privileged {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Anything else: no such address.
     #[error("cannot listen on {address}: {source}")]
     Bind {
         /// The address.
@@ -130,6 +139,24 @@ fn open(address: SocketAddr, shares_port: bool, is_only_ipv6: bool) -> io::Resul
 fn explain(address: SocketAddr, source: io::Error) -> ListenError {
     match source.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse { address },
+        io::ErrorKind::PermissionDenied if address.port() < 1024 => ListenError::Privileged { address },
         _ => ListenError::Bind { address, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_right_to_a_low_port_is_named() {
+        let said = |address: &str| {
+            let address = address.parse().expect("an address");
+            explain(address, io::ErrorKind::PermissionDenied.into()).to_string()
+        };
+        assert!(
+            said("[::]:80").starts_with("cannot listen on [::]:80: ports below 1024 take the capability")
+        );
+        assert_eq!(said("127.0.0.1:8080"), "cannot listen on 127.0.0.1:8080: permission denied");
     }
 }

@@ -13,7 +13,7 @@ mod testbed;
 
 use clap::Parser;
 use flashweir_config::ConfigError;
-use flashweir_config::command::exit;
+use flashweir_config::command::{exit, help};
 use std::process::ExitCode;
 
 /// Commands of Flashweir that no operator needs: the simulator, the papers' figures, demos, and something to
@@ -30,7 +30,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 64 wrong usage or config
 /// The program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let command_line = match CommandLine::try_parse() {
+    let command_line = match help::parse::<CommandLine>() {
         Ok(command_line) => command_line,
         Err(error) => return exit::after_parsing(&error),
     };

@@ -31,6 +31,7 @@ use clap::Parser;
 use class::ClassArgs;
 use ending::EndingArgs;
 use flashweir_config::command::exit::{self, UsageError};
+use flashweir_config::command::help;
 use flashweir_workload::Part;
 use inputs::Inputs;
 use live::Live;
@@ -102,35 +103,41 @@ struct RunArgs {
     url: Option<String>,
     #[command(flatten)]
     class: ClassArgs,
-    /// Several kinds of people, each a `[[class]]` of a TOML file; the beginning of --help says how.
-    #[arg(long, value_name = "FILE", help_heading = "What people do", conflicts_with_all = ["asking", "people"])]
+    /// Several kinds of people, each a `[[class]]` of a TOML file; the beginning of --help-all says how.
+    #[arg(long, value_name = "FILE", help_heading = "What people do", conflicts_with_all = ["asking", "people"], hide_short_help = true)]
     classes: Option<PathBuf>,
     #[command(flatten)]
     transport: TransportArgs,
     /// Draws the moments, the people and what they ask for: the same seed is the same crowd.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "When people come")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        help_heading = "When people come",
+        hide_short_help = true
+    )]
     seed: u64,
     /// Send part I of N of the schedule, every N-th person.
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = values::part,
-          help_heading = "Several machines")]
+          help_heading = "Several machines", hide_short_help = true)]
     shard: Part,
     /// Begin at this time: 2026-11-21T20:00:00Z, or seconds since 1970 [default: at once].
-    #[arg(long, value_name = "TIME", value_parser = start_at::start_at, help_heading = "Several machines")]
+    #[arg(long, value_name = "TIME", value_parser = start_at::start_at, help_heading = "Several machines", hide_short_help = true)]
     start_at: Option<SystemTime>,
     /// When the crowd comes and leaves, to judge the recovery by, like 10s-20s [default: as the rate says].
     ///
     /// Recovered is the target when goodput and the 99th percentile of the latency are back to what they were
     /// before the crowd, three seconds in a row.
-    #[arg(long, value_name = "FROM-TO", value_parser = values::crowd_window, help_heading = "Results")]
+    #[arg(long, value_name = "FROM-TO", value_parser = values::crowd_window, help_heading = "Results", hide_short_help = true)]
     crowd_window: Option<CrowdWindow>,
     /// Print plain lines even on a terminal.
-    #[arg(long, help_heading = "Results")]
+    #[arg(long, help_heading = "Results", hide_short_help = true)]
     no_live: bool,
     #[command(flatten)]
     ending: EndingArgs,
 }
 
-const MORE: &str = "`flashweir load --help` says more and has examples.";
+const MORE: &str = "`flashweir load --help-all` says more and has examples.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -156,7 +163,7 @@ Examples:
 /// The program `flashweir-load`: parses its arguments, runs, and maps errors to exit codes.
 #[must_use]
 pub fn main() -> ExitCode {
-    let command_line = match CommandLine::try_parse() {
+    let command_line = match help::parse::<CommandLine>() {
         Ok(command_line) => command_line,
         Err(error) => return exit::after_parsing(&error),
     };

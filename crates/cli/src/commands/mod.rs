@@ -2,6 +2,7 @@
 
 mod admin_client;
 mod agent;
+mod completions;
 mod config;
 mod control;
 mod egress;
@@ -25,6 +26,9 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     Config(config::ConfigArgs),
     Replay(replay::ReplayArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Manual(completions::ManualArgs),
 }
 
 impl Command {
@@ -42,6 +46,8 @@ impl Command {
             Self::Explain(arguments) => arguments.run(),
             Self::Config(arguments) => arguments.run(),
             Self::Replay(arguments) => arguments.run(),
+            Self::Completions(arguments) => arguments.run(),
+            Self::Manual(arguments) => arguments.run(),
         }
     }
 }

@@ -9,6 +9,8 @@ use flashweir_runtime::ReadyFile;
 
 use crate::{logging, ready_file};
 use flashweir_config::command::environment;
+#[cfg(not(feature = "kernel"))]
+use flashweir_config::command::exit::UsageError;
 
 /// Protect every server behind a router, with no help from them: refuse the new connections that are too
 /// many.
@@ -125,7 +127,9 @@ fn guard(
     _overrides: Overrides,
     _ready_file: Option<ReadyFile>,
 ) -> anyhow::Result<()> {
-    anyhow::bail!(
-        "this build is without programs for the kernel; build it with the feature `kernel` (`cargo build --features kernel`)"
+    Err(UsageError::new(
+        "this flashweir was built without programs for the kernel; build it with `--features kernel` (it takes clang and the \
+         headers of libbpf, libelf and zlib)",
     )
+    .into())
 }

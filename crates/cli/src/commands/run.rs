@@ -33,18 +33,18 @@ pub(crate) struct RunArgs {
     admin: Option<String>,
     /// Refuse the part of a crowd that could only be refused in the kernel, before the TCP stack hears of it;
     /// on also where the file names an interface in `[kernel]`. Needs root.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     kernel: bool,
     /// The network interface clients come through, for --kernel; repeat it for several.
-    #[arg(long = "interface", value_name = "NAME", requires = "kernel")]
+    #[arg(long = "interface", value_name = "NAME", requires = "kernel", hide_short_help = true)]
     interfaces: Vec<String>,
     /// Pin the gate of each interface in this directory of a BPF file system: it stays when this process is
     /// stopped by SIGTERM or killed, until the next takes it over. SIGINT takes it away.
-    #[arg(long, value_name = "DIR", requires = "kernel")]
+    #[arg(long, value_name = "DIR", requires = "kernel", hide_short_help = true)]
     pin: Option<PathBuf>,
     /// Let the kernel go on refusing when nothing is heard of the gateway for 3 s, in place of admitting
     /// every connection.
-    #[arg(long, requires = "kernel")]
+    #[arg(long, requires = "kernel", hide_short_help = true)]
     fail_closed: bool,
     /// Decide and record, but never refuse because of a crowd or for the service's capacity.
     #[arg(long)]
@@ -54,13 +54,13 @@ pub(crate) struct RunArgs {
     state_file: Option<PathBuf>,
     /// Record what the planners see and decide in FILE, for `flashweir replay`: about 20 MB for each segment,
     /// full ones kept as FILE.0, FILE.1, … (24 at most). What FILE held is lost.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     record: Option<PathBuf>,
     /// Worker threads; 0 means one for each core [default: 0].
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
     /// Write where it listens into FILE, as JSON, once it does; for supervisors, and with port 0.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     ready_file: Option<PathBuf>,
     /// The least important messages shown: error, warn, info, debug or trace [default: info].
     #[arg(long, value_name = "LEVEL")]

@@ -96,6 +96,6 @@ fn the_help_lists_the_commands_as_they_describe_themselves() {
         let own = text(&[command, "-h"]);
         let about = own.split(" Usage: flashweir ").next().expect("a first line");
         assert!(list.contains(&format!(" {command} {about}")), "{command}: {about}\n{list}");
-        assert_eq!(text(&["help", command]), text(&[command, "--help"]));
+        assert_eq!(text(&["help", command]), text(&[command, "--help-all"]));
     }
 }

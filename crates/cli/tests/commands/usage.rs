@@ -244,3 +244,45 @@ fn the_version_says_what_is_in_the_build() {
     }
     assert!(lines.last().is_some_and(|line| line.starts_with("linked ")), "{long}");
 }
+
+/// Lines of a terminal that is not full screen.
+const SCREEN_LINES: usize = 40;
+
+#[test]
+fn help_fits_a_screen_and_help_all_leaves_nothing_out() {
+    let text = |arguments: &[&str]| {
+        let output = flashweir(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        String::from_utf8(output.stdout).expect("output is text")
+    };
+    let commands =
+        ["run", "router", "control", "egress", "replica", "agent", "status", "explain", "replay", "config"];
+    for command in commands {
+        let lines = text(&[command, "--help"]).lines().count();
+        assert!(lines <= SCREEN_LINES, "{command} --help has {lines} lines");
+    }
+    assert!(!text(&["run", "--help"]).contains("--fail-closed"));
+    assert!(text(&["run", "--help-all"]).contains("--fail-closed"));
+}
+
+#[test]
+fn shells_and_man_get_what_they_read() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("temporary names are text");
+    assert_eq!(flashweir(&["manual", path]).status.code(), Some(0));
+    let page = std::fs::read_to_string(directory.path().join("flashweir-run.1")).expect("a page");
+    assert!(page.starts_with(".ie") && page.contains("\\-\\-state\\-file"), "{page}");
+    for (shell, begin) in [("bash", "_flashweir()"), ("zsh", "#compdef flashweir"), ("fish", "# Print")] {
+        let output = flashweir(&["completions", shell]);
+        let text = String::from_utf8(output.stdout).expect("output is text");
+        assert!(
+            text.starts_with(begin) && text.contains("state-file") && text.contains("demo-hot"),
+            "{text}"
+        );
+    }
+    let said = flashweir(&["manual", "/nowhere"]).stderr;
+    assert_eq!(
+        String::from_utf8_lossy(&said),
+        "flashweir: cannot write manual pages into /nowhere: No such file or directory (os error 2)\n"
+    );
+}

@@ -36,7 +36,7 @@ pub(crate) struct ArrivalArgs {
     #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires = "rate")]
     step: Vec<RateAt>,
     /// The rate changes evenly from --rate to N over TIME and stays there.
-    #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires = "rate", conflicts_with = "step")]
+    #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires = "rate", conflicts_with = "step", hide_short_help = true)]
     ramp: Option<RateAt>,
     /// On top of --rate, a flash crowd: at TIME the rate jumps to N, from where it dies away to --rate.
     #[arg(long, value_name = "N@TIME", value_parser = rate_at, requires_all = ["rate", "half_life"],
@@ -49,17 +49,17 @@ pub(crate) struct ArrivalArgs {
     ///
     /// Comma-separated, one stretch a line; a header line is fine, `#` begins a comment. `-` is standard
     /// input.
-    #[arg(long, value_name = "CSV", requires = "column")]
+    #[arg(long, value_name = "CSV", requires = "column", hide_short_help = true, hide_short_help = true)]
     profile: Option<PathBuf>,
     /// Which column of the table counts, by name or by place (the first is 1).
-    #[arg(long, value_name = "NAME|PLACE", requires = "profile")]
+    #[arg(long, value_name = "NAME|PLACE", requires = "profile", hide_short_help = true)]
     column: Option<String>,
     /// How long a line of the table stands for.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration_text::parse,
-          requires = "profile")]
+          requires = "profile", hide_short_help = true)]
     bin: Duration,
     /// The 1998 World Cup semi-final's evening, built in: 260 minutes, tenfold; say how high with --peak.
-    #[arg(long, requires = "peak")]
+    #[arg(long, requires = "peak", hide_short_help = true)]
     crowd: bool,
     /// A web server's log again: its requests, at the times it has.
     ///
@@ -69,27 +69,27 @@ pub(crate) struct ArrivalArgs {
           conflicts_with_all = ["path", "url_list", "zipf", "documents", "popularity", "sizes"])]
     replay: Option<PathBuf>,
     /// N workers instead of people, paced as --timing says.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "timing")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "timing", hide_short_help = true)]
     workers: Option<u32>,
     /// How workers send: as benchmark tools do, so that the difference to a crowd can be seen.
     ///
     /// The four methods of R. Esser's thesis on flash crowds.
-    #[arg(long, value_enum, requires = "workers")]
+    #[arg(long, value_enum, requires = "workers", hide_short_help = true)]
     timing: Option<Timing>,
     /// Machines that colliding workers run on [default: 2].
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..), requires = "workers")]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..), requires = "workers", hide_short_help = true)]
     machines: Option<u32>,
     /// Time runs F times faster. All people still come, so rates rise too.
     #[arg(long, allow_negative_numbers = true, value_name = "F", visible_alias = "speed-up",
-          value_parser = positive, requires = "shape", conflicts_with_all = ["rate", "workers"])]
+          value_parser = positive, requires = "shape", conflicts_with_all = ["rate", "workers"], hide_short_help = true)]
     squeeze: Option<f64>,
     /// F times as many people as in the table.
     #[arg(long, allow_negative_numbers = true, value_name = "F", value_parser = positive,
-          requires = "shape", conflicts_with_all = ["rate", "workers", "peak"])]
+          requires = "shape", conflicts_with_all = ["rate", "workers", "peak"], hide_short_help = true)]
     scale: Option<f64>,
     /// The busiest stretch has N people a second, the others in proportion.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = rate,
-          requires = "shape", conflicts_with_all = ["rate", "workers"])]
+          requires = "shape", conflicts_with_all = ["rate", "workers"], hide_short_help = true)]
     peak: Option<f64>,
     /// Length of the run: 10s by default, or the whole of a table or log.
     ///
@@ -98,14 +98,20 @@ pub(crate) struct ArrivalArgs {
     pub(super) duration: Option<Duration>,
     /// How people fall at a rate.
     #[arg(long, value_enum, default_value_t = Spread::Poisson, requires = "shape",
-          conflicts_with_all = ["replay", "workers"])]
+          conflicts_with_all = ["replay", "workers"], hide_short_help = true)]
     arrivals: Spread,
     /// Self-similar arrivals: Pareto shape of the sessions' lengths, 1.05 to 1.95 [default: 1.4]. The Hurst
     /// parameter is (3 − A)/2.
-    #[arg(long, allow_negative_numbers = true, value_name = "A", requires = "arrivals")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "A",
+        requires = "arrivals",
+        hide_short_help = true
+    )]
     pareto_alpha: Option<f64>,
     /// Self-similar arrivals: time between two requests of a session, at the mean rate [default: 100ms].
-    #[arg(long, value_name = "TIME", value_parser = duration_text::parse, requires = "arrivals")]
+    #[arg(long, value_name = "TIME", value_parser = duration_text::parse, requires = "arrivals", hide_short_help = true)]
     gap: Option<Duration>,
 }
 

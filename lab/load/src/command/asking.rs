@@ -23,44 +23,44 @@ use std::path::{Path, PathBuf};
 #[group(id = "asking")]
 pub(crate) struct AskingArgs {
     /// Ask for this path instead of the URL's; `{document}` and `{bytes}` as there.
-    #[arg(long, value_name = "PATH", conflicts_with = "url_list")]
+    #[arg(long, value_name = "PATH", conflicts_with = "url_list", hide_short_help = true)]
     path: Option<String>,
     /// Ask for the paths of a list, one a line, in turn.
     ///
     /// A line is a path, or a URL of the same server; lines that begin with `#` and empty ones are left out.
     /// With --zipf each request draws one; the first line is asked for most. `-` is standard input.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     url_list: Option<PathBuf>,
     /// Each request draws its document: the i-th of them with a weight of 1/i^ALPHA.
     ///
     /// 0 draws all alike; 0.6 to 1 is usual for the web. Needs --documents or --url-list.
-    #[arg(long, allow_negative_numbers = true, value_name = "ALPHA", value_parser = within(0.0, 100.0))]
+    #[arg(long, allow_negative_numbers = true, value_name = "ALPHA", value_parser = within(0.0, 100.0), hide_short_help = true)]
     zipf: Option<f64>,
     /// Number of documents that `{document}` counts; without --zipf they are asked for in turn.
     ///
     /// Without this option no two requests ask for the same document. With --url-list: only its first N
     /// lines.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     documents: Option<NonZeroU32>,
     /// Each request draws from the documents of a log, as often as it has them.
     ///
     /// People ask for the log's own paths, or, if the URL has a `{document}`, for the numbers in the order in
     /// which the log first names them. `-` is standard input.
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["url_list", "zipf", "documents"])]
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["url_list", "zipf", "documents"], hide_short_help = true)]
     popularity: Option<PathBuf>,
     /// Size that replaces `{bytes}`: a number, or `pareto:SHAPE:SMALLEST[:LARGEST]`.
     ///
     /// A document has the same size whenever it is asked for; web documents have shapes from 1.1 to 1.5.
-    #[arg(long, value_name = "SIZES", conflicts_with = "url_list")]
+    #[arg(long, value_name = "SIZES", conflicts_with = "url_list", hide_short_help = true)]
     sizes: Option<Sizes>,
     /// Method of the requests [default: GET, with --body POST].
-    #[arg(long, value_name = "METHOD")]
+    #[arg(long, value_name = "METHOD", hide_short_help = true)]
     method: Option<Method>,
     /// A field to send; may be repeated.
     #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
     /// Send the contents of a file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     body: Option<PathBuf>,
 }
 

@@ -16,10 +16,10 @@ pub(crate) struct EndingArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the same JSON to a file, which `merge` and `compare` read.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) out: Option<PathBuf>,
     /// Write what happened second by second to a file: one line a second and class.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) csv: Option<PathBuf>,
     /// Write a report with charts to a file: one page of HTML that needs nothing else.
     #[arg(long, value_name = "FILE")]

@@ -31,7 +31,7 @@ pub(crate) struct PeopleArgs {
     #[arg(long, value_name = "LENGTH")]
     session: Option<SessionLength>,
     /// Time from an answer to the person's next request: 2s, exp:2s or uniform:1s-3s [default: 0s].
-    #[arg(long, value_name = "WAIT", requires = "session")]
+    #[arg(long, value_name = "WAIT", requires = "session", hide_short_help = true)]
     think: Option<Wait>,
     /// People try again when they fail, after a wait [default: they do not].
     ///
@@ -41,13 +41,19 @@ pub(crate) struct PeopleArgs {
     retry: Option<Pace>,
     /// The chance that a person tries again after a failed try, 0 to 1.
     #[arg(long, allow_negative_numbers = true, value_name = "P", default_value_t = 1.0,
-          value_parser = within(0.0, 1.0), requires = "retry")]
+          value_parser = within(0.0, 1.0), requires = "retry", hide_short_help = true)]
     retry_share: f64,
     /// Tries of one request at most, the first included.
-    #[arg(long, value_name = "N", default_value = "3", requires = "retry")]
+    #[arg(long, value_name = "N", default_value = "3", requires = "retry", hide_short_help = true)]
     tries: NonZeroU32,
     /// Failures after which people try again: some of refusal,timeout,error.
-    #[arg(long, value_name = "LIST", default_value = "refusal,timeout", requires = "retry")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "refusal,timeout",
+        requires = "retry",
+        hide_short_help = true
+    )]
     retry_on: Failures,
 }
 

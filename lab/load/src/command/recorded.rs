@@ -20,20 +20,20 @@ use std::str::FromStr;
 pub(crate) struct RecordedArgs {
     /// Format of the log: `auto`, a name, or a pattern as nginx's `log_format` writes it.
     #[arg(long, value_parser = LogFormat::from_str, default_value = "auto", requires = "log",
-          value_name = "NAME|PATTERN", long_help = format_help())]
+          value_name = "NAME|PATTERN", long_help = format_help(), hide_short_help = true)]
     format: LogFormat,
     /// Which of the log's requests count.
     ///
     /// A log holds no bodies, so every replayed request is sent with the --method of this run.
-    #[arg(long, value_enum, default_value_t = LogMethods::Safe, requires = "log")]
+    #[arg(long, value_enum, default_value_t = LogMethods::Safe, requires = "log", hide_short_help = true)]
     methods: LogMethods,
     /// Treatment of stamps in whole seconds; stamps with fractions of a second are played as they are.
-    #[arg(long, value_enum, default_value_t = LogStamps::Spread, requires = "replay")]
+    #[arg(long, value_enum, default_value_t = LogStamps::Spread, requires = "replay", hide_short_help = true)]
     stamps: LogStamps,
     /// End at the log's first line that does not parse, or whose time goes backwards.
     ///
     /// Without it such lines are counted, and the first five are shown with their numbers.
-    #[arg(long, requires = "log")]
+    #[arg(long, requires = "log", hide_short_help = true)]
     strict: bool,
 }
 

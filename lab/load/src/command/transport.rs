@@ -22,22 +22,22 @@ pub(crate) struct TransportArgs {
     /// At most N connections at once; people who find none free wait for one, first come first served.
     ///
     /// Shared out among the threads, at least one each. The wait counts as latency.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     connections_most: Option<NonZeroUsize>,
     /// Client addresses people come from, each person from one.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     sources: u32,
     /// Where these addresses are: a network that this machine has all of [default: 127.77.0.0/16].
-    #[arg(long, value_name = "CIDR", requires = "sources")]
+    #[arg(long, value_name = "CIDR", requires = "sources", hide_short_help = true)]
     source_network: Option<String>,
     /// Trust any certificate.
-    #[arg(long, conflicts_with = "ca")]
+    #[arg(long, conflicts_with = "ca", hide_short_help = true)]
     insecure: bool,
     /// Trust the certificates in a PEM file instead of the system's.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     ca: Option<PathBuf>,
     /// Threads that send, each with its share of the people.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
     threads: NonZeroUsize,
 }
 
