@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::Problem;
 use crate::sections::{Class, Config, Service};
 
-/// Opens each named file and reads a byte (its user judges the content), and reads API keys.
+/// Opens each named file and reads a byte (its user judges the content), and reads API keys and secrets.
 pub(crate) fn read(config: &mut Config) -> Result<(), Problem> {
     let tls = config.listen.tls.as_ref();
     let named = [
@@ -16,6 +16,7 @@ pub(crate) fn read(config: &mut Config) -> Result<(), Problem> {
         ("listen.tls.key", tls.map(|tls| tls.key.as_path())),
     ];
     named.into_iter().try_for_each(|(key, path)| path.map_or(Ok(()), |path| read_one_byte(key, path)))?;
+    config.admin.read()?;
     Arc::make_mut(&mut config.fairness).read()?;
     Arc::make_mut(&mut config.feedback).read()?;
     config.cluster.read()?;

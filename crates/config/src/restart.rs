@@ -27,6 +27,7 @@ impl Config {
             ("admin.address", self.admin.address != new.admin.address),
             ("feedback.udp", self.feedback.udp != new.feedback.udp),
             ("admin.hosts", self.admin.hosts != new.admin.hosts),
+            ("admin.token_file", self.admin.token != new.admin.token),
             ("cluster", self.cluster != new.cluster),
             ("replication", self.replication != new.replication),
             ("kernel.interface", self.kernel.interfaces != new.kernel.interfaces),

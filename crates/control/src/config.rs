@@ -1,10 +1,11 @@
 //! The configuration file of `flashweir control`.
 
+use flashweir_config::AdminToken;
 use flashweir_core::Duration;
 use flashweir_core::limits::{SCENARIO_FILE_BYTES, UPSTREAM_ADDRESSES};
 use flashweir_provisioning::{ApplicationPolicy, Policy, PolicyError};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Error of the control loop.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,8 @@ impl ControlError {
 pub struct Config {
     /// Address of `/metrics` and `/healthz`; none: no listener.
     pub listen: Option<SocketAddr>,
+    /// Secret that the gateways' admin listeners ask for.
+    pub admin_token: Option<AdminToken>,
     /// Goals of the planner: an application for each service, in their order.
     pub policy: Policy,
     /// The services, one at least.
@@ -95,6 +98,7 @@ pub struct CopySettings {
 #[serde(deny_unknown_fields)]
 struct File {
     admin: String,
+    admin_token_file: Option<PathBuf>,
     listen: Option<String>,
     #[serde(default = "ten")]
     interval_s: f64,
@@ -183,14 +187,19 @@ impl Config {
             return Err(ControlError::Config { file, problem });
         }
         let text = std::fs::read_to_string(path).map_err(read)?;
-        Self::parse(&text).map_err(|problem| ControlError::Config { file, problem })
+        let directory = path.parent().unwrap_or(Path::new(""));
+        Self::parse_in(&text, directory).map_err(|problem| ControlError::Config { file, problem })
     }
 
-    /// Checks the text of a file.
+    /// Checks the text of a file in the working directory.
     ///
     /// # Errors
     /// The first thing that is wrong, and what is expected.
     pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parse_in(text, Path::new(""))
+    }
+
+    fn parse_in(text: &str, directory: &Path) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let interval = seconds("interval_s", file.interval_s, 0.5)?;
         let usual = ServiceDefaults {
@@ -247,7 +256,10 @@ impl Config {
                 |_| format!("listen is `{text}`: expected an IP address and a port like 127.0.0.1:9910");
             text.parse::<SocketAddr>().map_err(wrong)
         });
-        Ok(Self { listen: listen.transpose()?, policy, services })
+        let token_file = file.admin_token_file.map(|path| directory.join(path));
+        let admin_token = token_file.as_deref().map(AdminToken::read_from).transpose();
+        let admin_token = admin_token.map_err(|what| format!("admin_token_file: {what}"))?;
+        Ok(Self { listen: listen.transpose()?, admin_token, policy, services })
     }
 }
 

@@ -1,6 +1,7 @@
 //! One request over its own connection.
 
 use bytes::Bytes;
+use flashweir_config::AdminToken;
 use flashweir_core::Duration;
 use http::{Request, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -20,8 +21,20 @@ pub type FetchError = Box<dyn std::error::Error + Send + Sync>;
 /// # Errors
 /// Why there is no such answer.
 pub async fn get(authority: &str, path: &str) -> Result<Bytes, FetchError> {
+    get_with(authority, path, None).await
+}
+
+/// The same with the secret of an admin listener.
+///
+/// # Errors
+/// As [`get`].
+pub async fn get_with(authority: &str, path: &str, token: Option<&AdminToken>) -> Result<Bytes, FetchError> {
     let uri: Uri = format!("http://{authority}{path}").parse()?;
-    fetch(Request::get(uri).body(Full::default())?).await
+    let mut request = Request::get(uri);
+    if let Some(token) = token {
+        request = request.header(http::header::AUTHORIZATION, token.authorization());
+    }
+    fetch(request.body(Full::default())?).await
 }
 
 /// POSTs JSON; as [`get`].

@@ -6,6 +6,7 @@ use crate::metrics;
 use crate::reading::{Reading, Readings};
 use crate::supervisor::{Supervisor, command};
 use flashweir_admission::PlannerDriver;
+use flashweir_config::AdminToken;
 use flashweir_core::{Duration, Instant};
 use flashweir_provisioning::{ApplicationPlan, ApplicationSample, PoolState, ProvisioningPlanner, Sample};
 use flashweir_runtime::{ReadyFile, outlive_user_signals};
@@ -128,7 +129,7 @@ impl Control {
         self.planned_at = now;
         let mut applications = Vec::with_capacity(self.services.len());
         for service in &mut self.services {
-            applications.push(service.read(now, span).await);
+            applications.push(service.read(self.config.admin_token.as_ref(), now, span).await);
         }
         // Without samples demand would seem to be nothing: what there is stays.
         if self.services.iter().all(|service| !service.is_heard) || span.is_zero() {
@@ -179,9 +180,9 @@ impl Controlled {
     }
 
     /// Its sample for the planner.
-    async fn read(&mut self, now: Instant, span: Duration) -> ApplicationSample {
+    async fn read(&mut self, token: Option<&AdminToken>, now: Instant, span: Duration) -> ApplicationSample {
         let Service { name, admin, is_by_name, .. } = &self.service;
-        let reading = read(admin, is_by_name.then_some(name)).await;
+        let reading = read(admin, token, is_by_name.then_some(name)).await;
         let pool = self.pool_state();
         match reading {
             Ok(reading) => {
@@ -259,8 +260,12 @@ impl Controlled {
     }
 }
 
-async fn read(admin: &str, service: Option<&String>) -> Result<Reading, FetchError> {
-    let answer = fetch::get(admin, "/status").await?;
+async fn read(
+    admin: &str,
+    token: Option<&AdminToken>,
+    service: Option<&String>,
+) -> Result<Reading, FetchError> {
+    let answer = fetch::get_with(admin, "/status", token).await?;
     let status: Value = serde_json::from_slice(&answer)?;
     Reading::of(&status, service.map(String::as_str)).ok_or_else(|| match service {
         Some(name) => format!("its /status has no service `{name}` with counts of requests").into(),

@@ -75,7 +75,7 @@ impl AdminServer {
 
     /// Answers until the future is dropped.
     pub(crate) async fn serve(self) {
-        let hosts = self.known.shared.live.load().config.admin.hosts.clone();
+        let admin = self.known.shared.live.load().config.admin.clone();
         let routes = Router::new()
             .route("/", get(async || INDEX))
             .route("/readyz", get(ready))
@@ -87,7 +87,7 @@ impl AdminServer {
             .route("/replication/report", post(take_report).layer(DefaultBodyLimit::max(REPORT_BYTES)))
             .route("/replication/document", get(explain_document))
             .with_state(self.known);
-        self.listener.serve(routes, hosts).await;
+        self.listener.asking_for(admin.token).serve(routes, admin.hosts).await;
     }
 }
 

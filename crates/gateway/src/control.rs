@@ -224,10 +224,10 @@ impl Control {
             "flashweir {} serves",
             env!("CARGO_PKG_VERSION"),
         );
-        if !admin_address.ip().is_loopback() {
+        if !admin_address.ip().is_loopback() && live.config.admin.token.is_none() {
             tracing::warn!(
                 "the admin listener on {admin_address} is open to every host that reaches that address: it shows clients' \
-                 addresses and purges the cache; bind it to 127.0.0.1, or let a firewall close it"
+                 addresses and purges the cache; bind it to 127.0.0.1, set admin.token_file, or let a firewall close it"
             );
         }
     }

@@ -72,6 +72,7 @@ async fn guard(launch: Launch) -> Result<(), RouterError> {
     if let Some(driver) = &mut driver {
         driver.attach()?;
     }
+    let admin = admin.asking_for(config.admin.token.clone());
     tokio::spawn(admin.serve(routes(known.clone()), config.admin.hosts.clone()));
     if let Some(file) = ready_file {
         file.write(&[("admin", &[admin_address])]).map_err(RouterError::Start)?;

@@ -2,11 +2,10 @@
 
 mod readable;
 
-use super::admin_client::admin_answer;
+use super::admin_client::AdminArgs;
 use flashweir_config::command::exit::UsageError;
 use flashweir_core::DecisionId;
 use std::io::Write as _;
-use std::net::SocketAddr;
 
 /// Tell why a request was refused: the decision, the limits, which one bound and the numbers behind it.
 ///
@@ -15,9 +14,8 @@ use std::net::SocketAddr;
 pub(crate) struct ExplainArgs {
     /// The decision's id: 13 letters and digits.
     id: String,
-    /// The admin address of the gateway that decided.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9900")]
-    admin: SocketAddr,
+    #[command(flatten)]
+    admin: AdminArgs,
     /// Print the answer as JSON, as the gateway gave it.
     #[arg(long)]
     json: bool,
@@ -28,7 +26,7 @@ impl ExplainArgs {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let id: DecisionId =
             self.id.parse().map_err(|error| UsageError::new(format!("`{}` is {error}", self.id)))?;
-        let answer = admin_answer(self.admin, &format!("/explain/{id}"))?;
+        let answer = self.admin.ask(&format!("/explain/{id}"))?;
         let text =
             if self.json { format!("{}\n", answer.trim_end()) } else { readable::explanation(&answer)? };
         std::io::stdout().write_all(text.as_bytes())?;

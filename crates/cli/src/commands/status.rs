@@ -2,17 +2,15 @@
 
 mod summary;
 
-use super::admin_client::admin_answer;
+use super::admin_client::AdminArgs;
 use anyhow::Context as _;
 use std::io::Write as _;
-use std::net::SocketAddr;
 
 /// Show what a running gateway does: why load is as it is, each service's requests, and each upstream.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
-    /// The gateway's admin address.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9900")]
-    admin: SocketAddr,
+    #[command(flatten)]
+    admin: AdminArgs,
     /// Print everything as JSON, as the gateway gave it.
     #[arg(long)]
     json: bool,
@@ -21,7 +19,7 @@ pub(crate) struct StatusArgs {
 impl StatusArgs {
     /// Asks the gateway and prints its answer.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let answer = admin_answer(self.admin, "/status")?;
+        let answer = self.admin.ask("/status")?;
         let text = match self.json {
             true => format!("{}\n", answer.trim_end()),
             false => {

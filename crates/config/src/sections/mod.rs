@@ -6,6 +6,8 @@
 //! lowered, and an example. The `Default` implementations are the one place where defaults live, each with its reason;
 //! the manual prints them from there.
 
+mod admin;
+mod admin_token;
 mod bounds;
 mod cache;
 mod candidate;
@@ -27,6 +29,8 @@ mod sentry;
 mod service;
 mod upstream;
 
+pub use admin::*;
+pub use admin_token::*;
 pub use bounds::*;
 pub use cache::*;
 pub use candidate::*;
@@ -168,7 +172,7 @@ impl Config {
         let flash_crowd = FlashCrowd::check(&file.flash_crowd)?;
         let mut services = Service::check_all(&gateway.name, first, file.service, directory, &listen)?;
         let client = Client::check(&file.client, &bounds)?;
-        let admin = Admin::check(&file.admin, &listen)?;
+        let admin = Admin::check(&file.admin, directory, &listen)?;
         let cache = Cache::check(&file.cache)?;
         let replication = Replication::check(file.replication, &cache, &mut services)?;
         // Of a file that a router reads as well; a gateway divides no link.

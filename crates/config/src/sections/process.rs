@@ -1,41 +1,16 @@
-//! `[admin]`, `[state]`, `[gateway]` and `[log]`: the process itself.
+//! `[state]`, `[gateway]` and `[log]`: the process itself.
 
 use core::num::NonZeroUsize;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use flashweir_core::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Listen;
-use crate::checks::address::{collide, socket_address};
 use crate::checks::name::name;
 use crate::checks::range::count_within;
 use crate::error::Problem;
 use crate::overrides::Overrides;
-
-/// The listener for health, metrics, status and explanations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct AdminFile {
-    /// Address and port of the admin listener. Needs a restart to change. It asks for no password: a client that
-    /// reaches it reads the status and the metrics, so keep it on loopback or a private network.
-    /// Example: `address = "10.0.0.4:9900"`.
-    pub address: String,
-    /// Names with a dot by which it may be asked for, without port. Addresses and names without a dot always work;
-    /// anything else is answered 421, so that no page on the web can read it through a visitor's browser. Needs a restart to
-    /// change.
-    /// Example: `hosts = ["gw1.corp.example"]`.
-    pub hosts: Vec<String>,
-}
-
-impl Default for AdminFile {
-    fn default() -> Self {
-        // Loopback: what it shows is for the operator.
-        Self { address: "127.0.0.1:9900".to_owned(), hosts: Vec::new() }
-    }
-}
 
 /// State that is kept across restarts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -176,15 +151,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// The admin listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admin {
-    /// Collides with no listen address.
-    pub address: SocketAddr,
-    /// Names by which it may be asked for, in lower case, besides addresses and names without a dot.
-    pub hosts: Vec<String>,
-}
-
 /// State that is kept across restarts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
@@ -230,24 +196,6 @@ pub struct AccessLog {
     pub refused_per_s: u32,
 }
 
-impl Admin {
-    pub(super) fn check(file: &AdminFile, listen: &Listen) -> Result<Self, Problem> {
-        let key = "admin.address";
-        let address = socket_address(key, &file.address)?;
-        if let Some(other) = listen.addresses.iter().find(|other| collide(**other, address)) {
-            return Err(Problem::new(
-                key,
-                format!("{address} collides with listen.address {other}, expected another port"),
-            ));
-        }
-        let hosts = file.hosts.iter().enumerate().map(|(index, host)| {
-            let key = format!("admin.hosts[{index}]");
-            name(&key, host.to_ascii_lowercase())
-        });
-        Ok(Self { address, hosts: hosts.collect::<Result<_, _>>()? })
-    }
-}
-
 impl State {
     /// A file of the configuration is relative to it, one of a flag to the working directory; by default it has
     /// `called` in its name.
@@ -276,15 +224,6 @@ impl Gateway {
         let name = name("gateway.name", file.name)?;
         let workers = count_within("gateway.workers", file.workers, 0, limits::WORKERS as u32)?;
         Ok(Self { name, workers: NonZeroUsize::new(workers) })
-    }
-}
-
-impl AdminFile {
-    /// Puts the flags in place of what was written.
-    pub(super) fn apply(&mut self, overrides: &Overrides) {
-        if let Some(address) = &overrides.admin_address {
-            self.address.clone_from(address);
-        }
     }
 }
 

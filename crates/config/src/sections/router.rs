@@ -36,7 +36,7 @@ impl RouterConfig {
     /// The first thing wrong, as one [`ConfigError`].
     pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
         let text = file.map_or(Ok(String::new()), Config::read)?;
-        Self::check(&text, file, overrides)
+        Self::check(&text, file, overrides, |config| config.admin.read())
     }
 
     /// Checks the text of a configuration file. Pure.
@@ -44,13 +44,22 @@ impl RouterConfig {
     /// # Errors
     /// The first thing wrong, as one [`ConfigError`] that names `file_name` or the flag.
     pub fn from_toml_with(text: &str, file_name: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
-        Self::check(text, Some(Path::new(file_name)), overrides)
+        Self::check(text, Some(Path::new(file_name)), overrides, |_| Ok(()))
     }
 
-    fn check(text: &str, path: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigError> {
+    fn check(
+        text: &str,
+        path: Option<&Path>,
+        overrides: &Overrides,
+        inspect: impl FnOnce(&mut Self) -> Result<(), Problem>,
+    ) -> Result<Self, ConfigError> {
         let file = parse(text, path)?;
         let directory = path.and_then(Path::parent).unwrap_or(Path::new(""));
-        Self::from_file(file, directory, overrides).map_err(|problem| locate(problem, text, path, overrides))
+        let checked = Self::from_file(file, directory, overrides).and_then(|mut config| {
+            inspect(&mut config)?;
+            Ok(config)
+        });
+        checked.map_err(|problem| locate(problem, text, path, overrides))
     }
 
     fn from_file(mut file: File, directory: &Path, overrides: &Overrides) -> Result<Self, Problem> {
@@ -72,7 +81,7 @@ impl RouterConfig {
         let listen = Listen { addresses: Vec::new(), tls: None };
         Ok(Self {
             flash_crowd,
-            admin: Admin::check(&file.admin, &listen)?,
+            admin: Admin::check(&file.admin, directory, &listen)?,
             state: State::check(file.state, directory, overrides, "router")?,
             gateway: Gateway::check(file.gateway)?,
             log: Log::check(file.log, directory)?,

@@ -4,16 +4,20 @@
 //! every connection is bounded in time and number ([`places`]), `/healthz` and `/readyz` need no place among
 //! the others' requests, and a web page can neither read through its visitor's browser ([`hosts`]) nor change
 //! anything: a browser adds `Origin` to each request of a page whose method is not safe (Fetch §3.1), and
-//! such requests are refused.
+//! such requests are refused. Where there is a secret, all but probes and the reports of replicas, which the
+//! gateway judges by itself, must have it.
 
 mod hosts;
 mod places;
 
 use axum::Router;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, VARY};
+use axum::http::header::{
+    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, VARY, WWW_AUTHENTICATE,
+};
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
+use flashweir_config::AdminToken;
 use flashweir_core::Duration;
 use flashweir_telemetry::{OPEN_METRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE, Telemetry};
 use hosts::is_known;
@@ -39,6 +43,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// After a failed `accept`: trying again at once would only burn the core.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
+/// Path of the reports of replicas: they are judged by whom they name, and change nothing for others.
+const REPORTS: &str = "/replication/report";
 /// Heads here are small; hyper accepts no smaller buffer.
 const BUFFER_BYTES: usize = 8 << 10;
 
@@ -46,6 +52,7 @@ const BUFFER_BYTES: usize = 8 << 10;
 #[derive(Debug)]
 pub struct AdminListener {
     listener: TcpListener,
+    token: Option<AdminToken>,
 }
 
 impl AdminListener {
@@ -56,7 +63,13 @@ impl AdminListener {
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener })
+        Ok(Self { listener, token: None })
+    }
+
+    /// The same, answering clients that have this secret alone, if there is one.
+    #[must_use]
+    pub fn asking_for(self, token: Option<AdminToken>) -> Self {
+        Self { token, ..self }
     }
 
     /// Listening address; the system chose the port when 0 was asked for.
@@ -74,7 +87,8 @@ impl AdminListener {
             Ok(listener) => listener,
             Err(error) => return tracing::error!("the admin listener stopped: {error}"),
         };
-        let answers = Arc::new(Answers { routes: routes.route("/healthz", get(async || "alive\n")), hosts });
+        let routes = routes.route("/healthz", get(async || "alive\n"));
+        let answers = Arc::new(Answers { routes, hosts, token: self.token });
         let places = Arc::new(Places::default());
         loop {
             match listener.accept().await {
@@ -88,6 +102,7 @@ impl AdminListener {
 struct Answers {
     routes: Router,
     hosts: Vec<String>,
+    token: Option<AdminToken>,
 }
 
 /// Serves one connection to its end.
@@ -118,7 +133,16 @@ async fn answer(
         let text = "requests of web pages change nothing here; send it without the field `Origin`";
         return Ok(problem(StatusCode::FORBIDDEN, text));
     }
-    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz");
+    let path = request.uri().path();
+    let is_probe = matches!(path, "/healthz" | "/readyz");
+    let is_open = is_probe || path == REPORTS || answers.token.is_none();
+    if !is_open && !has_token(request.headers(), answers.token.as_ref()) {
+        let text =
+            "this needs the secret of admin.token_file: `Authorization: Bearer SECRET`, or --token-file FILE";
+        let mut refusal = problem(StatusCode::UNAUTHORIZED, text);
+        refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return Ok(refusal);
+    }
     let Some(asking) = connection.begin(is_probe) else {
         return Ok(problem(StatusCode::SERVICE_UNAVAILABLE, "too many admin requests at once"));
     };
@@ -133,6 +157,15 @@ async fn answer(
 /// Returns whether all lines of `Host` are known; HTTP/1.0 may have none, and browsers do not speak that.
 fn is_host_known(fields: &HeaderMap, hosts: &[String]) -> bool {
     fields.get_all(HOST).iter().all(|host| host.to_str().is_ok_and(|host| is_known(host, hosts)))
+}
+
+/// Returns whether a request has the secret, once.
+fn has_token(fields: &HeaderMap, token: Option<&AdminToken>) -> bool {
+    let mut given = fields.get_all(AUTHORIZATION).iter();
+    match (given.next(), given.next(), token) {
+        (Some(one), None, Some(token)) => token.is_in(one.as_bytes()),
+        _ => false,
+    }
 }
 
 /// All metrics, not to be cached: OpenMetrics for a client whose `Accept` names it, as a Prometheus server's

@@ -48,8 +48,8 @@ fn every_command_in_the_documents_parses() {
             let shown = command.join(" ");
             // Every shell variable in our documents stands for a number.
             command.iter_mut().filter(|word| is_variable(word)).for_each(|word| *word = "1".to_owned());
-            // With `--help` last, everything before it is parsed and nothing is done.
-            command.push("--help".to_owned());
+            // With `--help-all` last, everything before it is parsed and nothing is done.
+            command.push("--help-all".to_owned());
             let finished = binary().run(&command);
             let place = format!("{}:{}: flashweir {shown}", block.file.display(), block.line);
             assert_eq!(finished.code(), Some(0), "{place}: {}", finished.stderr);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use flashweir_testkit::{Client, Gateway, Latch, Upstream, eventually};
 
-use crate::end_to_end::support::{before, get, holding, reflecting};
+use crate::end_to_end::support::{before, binary, get, holding, reflecting};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
@@ -263,4 +263,54 @@ fn it_is_not_ready_while_no_server_is_healthy() {
         let _ = gateway.get("/");
         (gateway.ask_admin("/readyz").status() == 200).then_some(())
     });
+}
+
+/// Probes need no secret: an orchestrator has none.
+#[test]
+fn with_a_secret_only_probes_are_answered_without_it() {
+    const TOKEN: &str = "5d4f2c0b7a9e8d11";
+    let upstream = Upstream::reflecting();
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), format!("{TOKEN}\n")).expect("a file");
+    let name = file.path().to_str().expect("temporary names are text");
+    let gateway = before(&upstream).set("admin.token_file", &format!("{name:?}")).start();
+    let ask = |method: &str, target: &str, field: &str| {
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: a\r\n{field}Connection: close\r\n\r\n");
+        Client::connect(gateway.admin()).ask(&head)
+    };
+    let right = format!("Authorization: Bearer {TOKEN}\r\n");
+    let wrong = "Authorization: Bearer 5d4f2c0b7a9e8d12\r\n".to_owned();
+    for probe in ["/healthz", "/readyz"] {
+        assert_eq!(ask("GET", probe, "").status(), 200, "{probe}");
+    }
+    for (method, target) in [
+        ("GET", "/"),
+        ("GET", "/status"),
+        ("GET", "/metrics"),
+        ("DELETE", "/cache?all=true"),
+        ("GET", "/nothing"),
+    ] {
+        for field in ["", &wrong, &right.repeat(2)] {
+            let refused = ask(method, target, field);
+            assert_eq!(
+                (refused.status(), refused.field("www-authenticate")),
+                (401, Some("Bearer")),
+                "{method} {target} {field}"
+            );
+        }
+        assert_ne!(ask(method, target, &right).status(), 401, "{method} {target}");
+    }
+    let admin = gateway.admin().to_string();
+    let status = |more: &[&str]| binary().run([&["status", "--admin", &admin], more].concat());
+    assert!(status(&["--token-file", name]).status.success());
+    let refused = status(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(refused.stderr.contains("this needs the secret of admin.token_file"), "{}", refused.stderr);
+    let absent = status(&["--token-file", "/nowhere"]);
+    assert_eq!(absent.status.code(), Some(64));
+    assert!(
+        absent.stderr.starts_with("flashweir: --token-file: `/nowhere` cannot be read"),
+        "{}",
+        absent.stderr
+    );
 }
