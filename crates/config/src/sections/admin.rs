@@ -17,8 +17,8 @@ use crate::overrides::Overrides;
 #[serde(deny_unknown_fields, default)]
 pub struct AdminFile {
     /// Address and port of the admin listener. Needs a restart to change. Without `admin.token_file`
-    /// every client that reaches it reads the status and the metrics: keep it on loopback then, or on a private
-    /// network.
+    /// every client that reaches it reads the status and the metrics: keep it on loopback then, or on a
+    /// private network.
     /// Example: `address = "10.0.0.4:9900"`.
     pub address: String,
     /// Names with a dot by which it may be asked for, without port. Addresses and names without a dot always work;
