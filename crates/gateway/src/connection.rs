@@ -26,7 +26,7 @@ const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
 /// A stop waits this long for the first request of a connection that was accepted just before.
-const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
+pub(crate) const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Serves one connection to its end.
 pub(crate) async fn serve(

@@ -54,6 +54,7 @@ mod no_store;
 mod pipeline;
 mod planner_task;
 mod processors;
+mod proxied;
 mod recording;
 mod refusal;
 mod refuse;

@@ -89,6 +89,16 @@ fn failed_checks_name_line_and_key() {
           collides with 0.0.0.0:80, expected different ones",
         ),
         (
+            "[listen]\nproxy_protocol_from = ['10.0.0.0/8', '0.0.0.0/0']",
+            "shop.toml:3: listen.proxy_protocol_from[1]: `0.0.0.0/0` trusts the whole Internet \
+          to state its own address, expected your load balancers",
+        ),
+        (
+            "[listen]\nproxy_protocol_from = ['lb.example']",
+            "shop.toml:3: listen.proxy_protocol_from[0]: `lb.example` is not a \
+          network, expected an address or CIDR like \"10.0.0.0/8\"",
+        ),
+        (
             "[admin]\naddress = '127.0.0.1:8080'",
             "shop.toml:3: admin.address: 127.0.0.1:8080 collides with listen.address \
           127.0.0.1:8080, expected another port",

@@ -22,6 +22,7 @@ mod interim_responses;
 mod logs;
 mod memory;
 mod message_integrity;
+mod proxy_protocol;
 mod proxying;
 mod refusals;
 mod reload;
