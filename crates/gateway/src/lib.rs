@@ -49,6 +49,7 @@ mod kernel;
 #[path = "kernel_absent.rs"]
 mod kernel;
 mod launch;
+mod listening;
 mod load_report;
 mod no_store;
 mod pipeline;
@@ -56,6 +57,7 @@ mod planner_task;
 mod processors;
 mod proxied;
 mod recording;
+mod redirect;
 mod refusal;
 mod refuse;
 mod reload;

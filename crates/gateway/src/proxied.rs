@@ -4,6 +4,7 @@
 use crate::accept::{Acceptor, Place};
 use crate::connection::{FIRST_REQUEST_WAIT, serve};
 use crate::context::WorkerContext;
+use crate::listening::Purpose;
 use flashweir_http::proxy_header::{ProxyHeaderError, read_proxy_header};
 use flashweir_telemetry::{ConnectionFailure, Happening};
 use std::fmt;
@@ -19,11 +20,12 @@ pub(crate) async fn serve_proxied(
     stream: TcpStream,
     peer: SocketAddr,
     place: Place,
+    purpose: Purpose,
 ) {
     let Some(client) = client_of(&worker, &stream, peer).await else { return };
     let live = worker.shared.live.load_full();
     if let Some(guard) = acceptor.guard(&live, &stream, client, Some(place)) {
-        serve(worker, stream, client, guard).await;
+        serve(worker, stream, client, guard, purpose).await;
     }
 }
 

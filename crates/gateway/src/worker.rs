@@ -6,6 +6,7 @@ use crate::commands::{Command, Stopped, WorkerEnds};
 use crate::connection::serve;
 use crate::context::WorkerContext;
 use crate::flash_crowd_candidate::FlashCrowdSample;
+use crate::listening::Purpose;
 use crate::pipeline::PipelineHost;
 use crate::proxied::serve_proxied;
 use crate::replication;
@@ -75,7 +76,9 @@ async fn work(
     let acceptor =
         Acceptor { shared: worker.shared.clone(), metrics: worker.metrics.clone(), leaves_backlog };
     for listener in listeners {
-        let spawn = spawn_connections(worker.clone(), acceptor.clone());
+        let redirects = worker.shared.redirecting_on.contains(&listener.local_addr()?);
+        let purpose = if redirects { Purpose::Redirect } else { Purpose::Serve };
+        let spawn = spawn_connections(worker.clone(), acceptor.clone(), purpose);
         acceptors.spawn_local(acceptor.clone().accept_all(listener, accepting.clone(), spawn));
     }
     obey(&worker, ends.commands).await;
@@ -96,13 +99,14 @@ async fn work(
 fn spawn_connections(
     worker: Rc<WorkerContext>,
     acceptor: Acceptor,
+    purpose: Purpose,
 ) -> impl Fn(TcpStream, SocketAddr, Accepted) {
     move |stream, peer, accepted| match accepted {
         Accepted::Direct(guard) => {
-            worker.connections.spawn_local(serve(worker.clone(), stream, peer, guard));
+            worker.connections.spawn_local(serve(worker.clone(), stream, peer, guard, purpose));
         }
         Accepted::Proxied(place) => {
-            let proxied = serve_proxied(worker.clone(), acceptor.clone(), stream, peer, place);
+            let proxied = serve_proxied(worker.clone(), acceptor.clone(), stream, peer, place, purpose);
             worker.connections.spawn_local(proxied);
         }
     }

@@ -144,6 +144,8 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
     }
     let with_tls = config("[listen.tls]\ncertificate = 'a'\nkey = 'b'");
     assert_eq!(with_tls.restart_needed(&config("[listen.tls]\ncertificate = 'c'\nkey = 'd'")), None);
+    let redirecting = config("[listen]\nredirect = '0.0.0.0:80'\ntls = { certificate = 'a', key = 'b' }");
+    assert_eq!(with_tls.restart_needed(&redirecting), Some("listen.redirect"));
 }
 
 /// Entries that are listed for a tier have its rank, all others the rank after, unless it says otherwise.

@@ -24,6 +24,7 @@ mod memory;
 mod message_integrity;
 mod proxy_protocol;
 mod proxying;
+mod redirects;
 mod refusals;
 mod reload;
 mod repeats;
