@@ -12,7 +12,7 @@ CARGO ?= cargo
 TOOLS = $(or $(CARGO_TARGET_DIR),target)/tools
 BUILD_TOOLS = cc=gcc
 NETWORK_TOOLS = ip=iproute2 ethtool=ethtool
-TEST_TOOLS = curl=curl nginx=nginx-light $(PHP_TOOLS) gzip=gzip go=golang-go faketime=faketime strace=strace $(NETWORK_TOOLS)
+TEST_TOOLS = curl=curl nginx=nginx-light haproxy=haproxy $(PHP_TOOLS) gzip=gzip go=golang-go faketime=faketime strace=strace $(NETWORK_TOOLS)
 # What the programs in the kernel (feature `bpf` of flashweir-kernel) are built with; a path stands for a file of the package.
 KERNEL_TOOLS = clang=clang pkg-config=pkg-config /usr/include/bpf/bpf_helpers.h=libbpf-dev \
 	/usr/include/gelf.h=libelf-dev /usr/include/zlib.h=zlib1g-dev

@@ -22,6 +22,7 @@ impl Config {
     pub fn restart_needed(&self, new: &Self) -> Option<&'static str> {
         let differs = [
             ("listen.address", self.listen.addresses != new.listen.addresses),
+            ("listen.redirect", self.listen.redirects != new.listen.redirects),
             ("listen.tls", self.listen.tls.is_some() != new.listen.tls.is_some()),
             ("gateway.workers", self.gateway.workers != new.gateway.workers),
             ("admin.address", self.admin.address != new.admin.address),

@@ -79,6 +79,9 @@ pub const PIPES_DESCRIPTOR_PARTS: usize = 16;
 pub const ADMIN_CONNECTIONS: usize = 64;
 /// Admin connections at once besides, which have not asked yet or ask for `/healthz` and `/readyz`.
 pub const ADMIN_PROBES: usize = 64;
+/// Bytes of a header of the PROXY protocol, its additional fields included. The protocol asks for 536 at
+/// least; clients' certificates in it may have some thousand.
+pub const PROXY_HEADER_BYTES: usize = 4_096;
 /// Entries of `X-Forwarded-For`/`Forwarded` walked from the right; a longer chain ends at the last one
 /// walked.
 pub const FORWARDED_HOPS: usize = 64;

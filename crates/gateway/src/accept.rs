@@ -5,9 +5,12 @@
 //! closes. A client whose source ignores `Retry-After` is not answered for a while (`impatient`). Beside
 //! that, only when [`REFUSE_ONLY_CONNECTIONS`](limits::REFUSE_ONLY_CONNECTIONS) of those are open is a
 //! further one closed at once, and counted.
+//!
+//! The client of a load balancer that names it in a header of the PROXY protocol is not known yet: such a
+//! connection gets a place here, and its client's bounds once its own task has read the header (`proxied`).
 
-use crate::bounds::ConnectionGuard;
-use crate::shared::Shared;
+use crate::bounds::{ConnectionGuard, Taken};
+use crate::shared::{Live, Shared};
 use flashweir_core::{Duration, Reason, limits};
 use flashweir_http::client::ClientNetwork;
 use flashweir_http::listen::accept;
@@ -21,6 +24,22 @@ use tokio_util::sync::CancellationToken;
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 /// A stop waits this long for a connection that the kernel may still be handing over.
 const LAST_CONNECTIONS_WAIT: Duration = Duration::from_millis(5);
+
+/// A connection that has been accepted.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// Its peer is the client.
+    Direct(ConnectionGuard),
+    /// It begins with a header that names the client.
+    Proxied(Place),
+}
+
+/// Place of a connection whose client is not known yet, among all or among those that only get refusals.
+#[derive(Debug)]
+pub(crate) struct Place {
+    full: Option<Reason>,
+    taken: Taken,
+}
 
 /// Takes the connections of one worker.
 #[derive(Clone, Debug)]
@@ -40,7 +59,7 @@ impl Acceptor {
         self,
         listener: TcpListener,
         stop: CancellationToken,
-        serve: impl Fn(TcpStream, SocketAddr, ConnectionGuard),
+        serve: impl Fn(TcpStream, SocketAddr, Accepted),
     ) {
         loop {
             let accepted = tokio::select! {
@@ -67,46 +86,66 @@ impl Acceptor {
         }
     }
 
-    fn admit(
+    fn admit(&self, stream: TcpStream, peer: SocketAddr, serve: &impl Fn(TcpStream, SocketAddr, Accepted)) {
+        let live = self.shared.live.load();
+        let accepted = if live.config.listen.expects_proxy_header(peer.ip()) {
+            self.take_place(&live).map(Accepted::Proxied)
+        } else {
+            self.guard(&live, &stream, peer, None).map(Accepted::Direct)
+        };
+        if let Some(accepted) = accepted {
+            serve(stream, peer, accepted);
+        }
+    }
+
+    /// A guard for the connection of this client, which may have a place already: one within the bounds, one
+    /// of a connection that only gets refusals, or none.
+    pub(crate) fn guard(
         &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        serve: &impl Fn(TcpStream, SocketAddr, ConnectionGuard),
-    ) {
-        let network = ClientNetwork::of(peer.ip());
+        live: &Live,
+        stream: &TcpStream,
+        client: SocketAddr,
+        place: Option<Place>,
+    ) -> Option<ConnectionGuard> {
+        let network = ClientNetwork::of(client.ip());
         if self.shared.impatient.turns_away(self.shared.clock.now(), network) {
             self.metrics.fairness.dropped.increment();
             // Reset: there is nothing to say to who does not listen, and no state is kept of it.
             let _ = stream.set_zero_linger();
-            return;
+            return None;
         }
-        match self.take_guard(peer) {
-            Some(guard) => serve(stream, peer, guard),
-            None => self.metrics.connections.refused.increment(Bound::RefusedConnections),
+        let Place { full, taken } = place.or_else(|| self.take_place(live))?;
+        let most = u32::try_from(live.config.client.max_connections_per_client).unwrap_or(u32::MAX);
+        // A proxy speaks for many.
+        if full.is_some() || live.trusted_proxies.trusts(client.ip()) {
+            return Some(ConnectionGuard::new(full, taken, None));
+        }
+        match self.shared.bounds.take_client(network, most) {
+            Some(client) => Some(ConnectionGuard::new(None, taken, Some(client))),
+            None => {
+                let Place { full, taken } =
+                    self.take_refuse_only(Reason::ConnectionsPerClient, Bound::ConnectionsPerClient)?;
+                Some(ConnectionGuard::new(full, taken, None))
+            }
         }
     }
 
-    /// A guard within the bounds; one of a connection that only gets refusals; or none.
-    fn take_guard(&self, peer: SocketAddr) -> Option<ConnectionGuard> {
-        let (live, bounds) = (self.shared.live.load(), &self.shared.bounds);
-        let config = &live.config;
-        let refuse_only = |reason, bound| {
-            self.metrics.connections.refused.increment(bound);
-            let what = format_args!("{reason}: further connections only get refusals");
-            self.shared.warn(Happening::BoundMet, what);
-            Some(ConnectionGuard::new(Some(reason), bounds.take_refuse_only()?, None))
-        };
-        let Some(connection) = bounds.take_connection(config.bounds.max_connections) else {
-            return refuse_only(Reason::Connections, Bound::Connections);
-        };
-        // A proxy speaks for many.
-        if live.trusted_proxies.trusts(peer.ip()) {
-            return Some(ConnectionGuard::new(None, connection, None));
+    /// A place among all connections, or among those that only get refusals; or none.
+    fn take_place(&self, live: &Live) -> Option<Place> {
+        match self.shared.bounds.take_connection(live.config.bounds.max_connections) {
+            Some(taken) => Some(Place { full: None, taken }),
+            None => self.take_refuse_only(Reason::Connections, Bound::Connections),
         }
-        let most = u32::try_from(config.client.max_connections_per_client).unwrap_or(u32::MAX);
-        match bounds.take_client(ClientNetwork::of(peer.ip()), most) {
-            Some(client) => Some(ConnectionGuard::new(None, connection, Some(client))),
-            None => refuse_only(Reason::ConnectionsPerClient, Bound::ConnectionsPerClient),
+    }
+
+    fn take_refuse_only(&self, reason: Reason, bound: Bound) -> Option<Place> {
+        self.metrics.connections.refused.increment(bound);
+        let what = format_args!("{reason}: further connections only get refusals");
+        self.shared.warn(Happening::BoundMet, what);
+        let taken = self.shared.bounds.take_refuse_only();
+        if taken.is_none() {
+            self.metrics.connections.refused.increment(Bound::RefusedConnections);
         }
+        Some(Place { full: Some(reason), taken: taken? })
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Client {
     pub(crate) source: Option<ClientNetwork>,
     /// The connection is encrypted.
     pub(crate) is_tls: bool,
+    /// Its requests are answered with a redirect to HTTPS.
+    pub(crate) redirects: bool,
     /// Fields that tell upstreams of it.
     pub(crate) forwarded: ForwardedMemo,
     /// The fingerprint of its TLS handshake, once that has been made.
@@ -49,6 +51,7 @@ impl Client {
             peer,
             source,
             is_tls,
+            redirects: false,
             forwarded: ForwardedMemo::default(),
             tls_fingerprint: Cell::new(None),
             wire,

@@ -4,6 +4,7 @@ use crate::bounds::ConnectionGuard;
 use crate::client::Client;
 use crate::context::WorkerContext;
 use crate::impatient::may_be_listed;
+use crate::listening::Purpose;
 use crate::request::handle;
 use crate::tracked::{Wire, WireIo};
 use flashweir_core::Duration;
@@ -26,7 +27,7 @@ const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
 /// A stop waits this long for the first request of a connection that was accepted just before.
-const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
+pub(crate) const FIRST_REQUEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Serves one connection to its end.
 pub(crate) async fn serve(
@@ -34,6 +35,7 @@ pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     guard: ConnectionGuard,
+    purpose: Purpose,
 ) {
     worker.metrics.connections.opened.increment();
     let current = worker.current();
@@ -41,9 +43,12 @@ pub(crate) async fn serve(
     let io = WireIo::new(wire.clone(), current.live.config.bounds.write_stall_timeout);
     let source = may_be_listed(&current.live.config, &current.live.trusted_proxies, peer.ip())
         .then(|| ClientNetwork::of(peer.ip()));
-    let is_tls = current.live.tls.is_some();
-    let client = Rc::new(Client::new(peer, source, is_tls, wire, guard.full));
-    match &current.live.tls {
+    let redirects = purpose == Purpose::Redirect;
+    let tls = current.live.tls.as_ref().filter(|_| !redirects);
+    let mut client = Client::new(peer, source, tls.is_some(), wire, guard.full);
+    client.redirects = redirects;
+    let client = Rc::new(client);
+    match tls {
         None => {
             // Nothing stands between the socket and bytes that are moved into it.
             let io = current.server.guard(io).taking_pipes();

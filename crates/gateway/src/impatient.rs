@@ -46,6 +46,7 @@ pub(crate) fn may_be_listed(config: &Config, trusted_proxies: &TrustedProxies, s
         && !config.fairness.is_exempt(source)
         && !trusted_proxies.trusts(source)
         && !is_in(&config.kernel.preferred)
+        && !is_in(&config.listen.proxy_protocol_from)
         && !is_in(&config.feedback.senders)
 }
 
@@ -297,6 +298,7 @@ mod tests {
             "fairness.exempt = ['198.51.100.0/24']",
             "client.trusted_proxies = ['198.51.100.0/24']",
             "kernel.preferred = ['198.51.100.0/24']",
+            "listen.proxy_protocol_from = ['198.51.100.0/24']",
             "feedback.senders = ['198.51.100.0/24']",
         ] {
             assert!(!may(more), "{more}");

@@ -9,6 +9,7 @@ use crate::descriptors;
 use crate::error::GatewayError;
 use crate::flash_crowd_candidate::FlashCrowdCandidate;
 use crate::kernel::KernelGuard;
+use crate::listening::Listening;
 use crate::planner_task::NewsStation;
 use crate::recording;
 use crate::sentry::SentryStation;
@@ -19,7 +20,7 @@ use crate::worker;
 use flashweir_config::{Config, Overrides};
 use flashweir_core::{Duration, limits};
 use flashweir_http::client::TrustedProxies;
-use flashweir_http::listen::{WorkerListeners, bind, share};
+use flashweir_http::listen::WorkerListeners;
 use flashweir_http::tls::ServerTls;
 use flashweir_kernel::notify_ready;
 use flashweir_runtime::{ClusterLink, Drain, ReadyFile, StateFile};
@@ -101,13 +102,9 @@ impl Gateway {
         let upstreams = upstreams(&config, workers, None)?;
         // Attached before a port opens, so that nothing is held when it cannot be.
         let mut kernel = KernelGuard::open(&config)?;
-        let listeners = if listeners.is_empty() {
-            bind(&config.listen.addresses, workers)?
-        } else {
-            share(&listeners, workers).map_err(GatewayError::Start)?
-        };
+        let Listening { listeners, serving: listening_on, redirecting: redirecting_on } =
+            Listening::open(&config.listen, &listeners, workers)?;
         let cluster = Means::open(&config.cluster, cluster)?;
-        let listening_on = listeners[0].addresses().map_err(GatewayError::Start)?;
         let datagrams = config.feedback.udp.map(bind_datagrams).transpose()?;
         if let Some(kernel) = &mut kernel {
             kernel.protect(&config, &listening_on, config.listen.tls.is_some())?;
@@ -125,7 +122,8 @@ impl Gateway {
         let flash_crowd_candidate = FlashCrowdCandidate::of(&config, workers, None);
         let live =
             Live { config, upstreams, sentries, candidates, flash_crowd_candidate, tls, trusted_proxies };
-        let shared = Shared::new(Parts { live, workers, listening_on, access_lines, url_key });
+        let shared =
+            Shared::new(Parts { live, workers, listening_on, redirecting_on, access_lines, url_key });
         shared.bounds.set_refuse_only_most(refuse_only);
         if listeners[0].outlive_the_process() {
             shared.expect_successor();
@@ -201,6 +199,7 @@ impl Gateway {
                 ("listen", self.shared.listening_on.as_slice()),
                 ("admin", &[self.admin_address]),
                 ("feedback_udp", self.datagrams_address.as_slice()),
+                ("redirect", self.shared.redirecting_on.as_slice()),
             ];
             file.write(&roles).map_err(GatewayError::Start)?;
         }

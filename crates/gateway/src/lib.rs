@@ -49,12 +49,15 @@ mod kernel;
 #[path = "kernel_absent.rs"]
 mod kernel;
 mod launch;
+mod listening;
 mod load_report;
 mod no_store;
 mod pipeline;
 mod planner_task;
 mod processors;
+mod proxied;
 mod recording;
+mod redirect;
 mod refusal;
 mod refuse;
 mod reload;

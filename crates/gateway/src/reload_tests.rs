@@ -32,6 +32,7 @@ impl Setup {
             live,
             workers: WORKERS,
             listening_on: Vec::new(),
+            redirecting_on: Vec::new(),
             access_lines: None,
             url_key: None,
         });

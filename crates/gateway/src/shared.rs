@@ -74,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) access_lines: Option<AccessLines>,
     /// Addresses for clients (with the ports the system chose for port 0).
     pub(crate) listening_on: Vec<SocketAddr>,
+    /// Addresses that redirect to HTTPS.
+    pub(crate) redirecting_on: Vec<SocketAddr>,
     /// Pipes that each worker may have.
     pub(crate) pipes_per_worker: usize,
     draining: AtomicBool,
@@ -125,6 +127,7 @@ pub(crate) struct Parts {
     pub(crate) live: Live,
     pub(crate) workers: usize,
     pub(crate) listening_on: Vec<SocketAddr>,
+    pub(crate) redirecting_on: Vec<SocketAddr>,
     pub(crate) access_lines: Option<AccessLines>,
     /// Under which URL classes were learned; `None` to draw one.
     pub(crate) url_key: Option<UrlKey>,
@@ -166,6 +169,7 @@ impl Shared {
             warnings,
             access_lines: parts.access_lines,
             listening_on: parts.listening_on,
+            redirecting_on: parts.redirecting_on,
             pipes_per_worker: descriptors::pipes_per_worker(descriptors::limit(), parts.workers),
             draining: AtomicBool::new(false),
             has_successor: AtomicBool::new(false),

@@ -1,12 +1,14 @@
 //! One worker: a thread with its own runtime, listeners, pipeline, upstream connections and measurements.
 
-use crate::accept::Acceptor;
+use crate::accept::{Accepted, Acceptor};
 use crate::access_log::hand_over;
 use crate::commands::{Command, Stopped, WorkerEnds};
 use crate::connection::serve;
 use crate::context::WorkerContext;
 use crate::flash_crowd_candidate::FlashCrowdSample;
+use crate::listening::Purpose;
 use crate::pipeline::PipelineHost;
+use crate::proxied::serve_proxied;
 use crate::replication;
 use crate::shared::Shared;
 use flashweir_admission::pace::SWEEP_INTERVAL;
@@ -14,8 +16,10 @@ use flashweir_admission::pipeline::ServiceKey;
 use flashweir_http::listen::WorkerListeners;
 use flashweir_telemetry::{Bound, Table};
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_local;
@@ -72,14 +76,10 @@ async fn work(
     let acceptor =
         Acceptor { shared: worker.shared.clone(), metrics: worker.metrics.clone(), leaves_backlog };
     for listener in listeners {
-        let worker = worker.clone();
-        acceptors.spawn_local(acceptor.clone().accept_all(
-            listener,
-            accepting.clone(),
-            move |stream, peer, guard| {
-                worker.connections.spawn_local(serve(worker.clone(), stream, peer, guard));
-            },
-        ));
+        let redirects = worker.shared.redirecting_on.contains(&listener.local_addr()?);
+        let purpose = if redirects { Purpose::Redirect } else { Purpose::Serve };
+        let spawn = spawn_connections(worker.clone(), acceptor.clone(), purpose);
+        acceptors.spawn_local(acceptor.clone().accept_all(listener, accepting.clone(), spawn));
     }
     obey(&worker, ends.commands).await;
     accepting.cancel();
@@ -92,6 +92,23 @@ async fn work(
     match tokio::time::timeout(drain_timeout, worker.connections.wait()).await {
         Ok(()) => Ok(0),
         Err(_) => Ok(worker.pipeline.requests_open()),
+    }
+}
+
+/// Serves each accepted connection in a task.
+fn spawn_connections(
+    worker: Rc<WorkerContext>,
+    acceptor: Acceptor,
+    purpose: Purpose,
+) -> impl Fn(TcpStream, SocketAddr, Accepted) {
+    move |stream, peer, accepted| match accepted {
+        Accepted::Direct(guard) => {
+            worker.connections.spawn_local(serve(worker.clone(), stream, peer, guard, purpose));
+        }
+        Accepted::Proxied(place) => {
+            let proxied = serve_proxied(worker.clone(), acceptor.clone(), stream, peer, place, purpose);
+            worker.connections.spawn_local(proxied);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod listen;
 mod names;
 mod outbox;
 pub mod pipe;
+pub mod proxy_header;
 mod receive;
 pub mod rules;
 pub mod serve;

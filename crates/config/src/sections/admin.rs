@@ -55,11 +55,11 @@ impl Admin {
     pub(super) fn check(file: &AdminFile, directory: &Path, listen: &Listen) -> Result<Self, Problem> {
         let key = "admin.address";
         let address = socket_address(key, &file.address)?;
-        if let Some(other) = listen.addresses.iter().find(|other| collide(**other, address)) {
-            return Err(Problem::new(
-                key,
-                format!("{address} collides with listen.address {other}, expected another port"),
-            ));
+        for (taken, by) in [(&listen.addresses, "listen.address"), (&listen.redirects, "listen.redirect")] {
+            if let Some(other) = taken.iter().find(|other| collide(**other, address)) {
+                let what = format!("{address} collides with {by} {other}, expected another port");
+                return Err(Problem::new(key, what));
+            }
         }
         let hosts = file.hosts.iter().enumerate().map(|(index, host)| {
             let key = format!("admin.hosts[{index}]");

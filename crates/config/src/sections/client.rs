@@ -63,15 +63,7 @@ pub(super) const TRUSTED_PROXIES: usize = 256;
 
 impl Client {
     pub(super) fn check(file: &ClientFile, bounds: &Bounds) -> Result<Self, Problem> {
-        let key = "client.trusted_proxies";
-        if file.trusted_proxies.len() > TRUSTED_PROXIES {
-            let what = format!("{} networks, expected at most {TRUSTED_PROXIES}", file.trusted_proxies.len());
-            return Err(Problem::new(key, what));
-        }
-        let networks = file.trusted_proxies.iter().enumerate();
-        let trusted_proxies = networks
-            .map(|(index, text)| proxy_network(&format!("{key}[{index}]"), text))
-            .collect::<Result<_, _>>()?;
+        let trusted_proxies = proxy_networks("client.trusted_proxies", &file.trusted_proxies)?;
         let most = bounds.max_connections;
         let max_connections_per_client = match file.max_connections_per_client {
             None => CONNECTIONS_PER_CLIENT.min(most),
@@ -86,6 +78,16 @@ impl Client {
         let answers_half_closed = file.answer_half_closed;
         Ok(Self { trusted_proxies, max_connections_per_client, answers_half_closed })
     }
+}
+
+/// Networks of proxies, which may state the client's address.
+pub(super) fn proxy_networks(key: &str, texts: &[String]) -> Result<Vec<IpNet>, Problem> {
+    if texts.len() > TRUSTED_PROXIES {
+        let what = format!("{} networks, expected at most {TRUSTED_PROXIES}", texts.len());
+        return Err(Problem::new(key, what));
+    }
+    let networks = texts.iter().enumerate();
+    networks.map(|(index, text)| proxy_network(&format!("{key}[{index}]"), text)).collect()
 }
 
 /// A network of proxies: not the whole Internet.

@@ -78,7 +78,12 @@ impl RouterConfig {
         let mut flash_crowd = FlashCrowd::check(&file.flash_crowd)?;
         flash_crowd.interval = kernel.interval;
         // Nothing else listens here, so the admin listener may be anywhere.
-        let listen = Listen { addresses: Vec::new(), tls: None };
+        let listen = Listen {
+            addresses: Vec::new(),
+            redirects: Vec::new(),
+            proxy_protocol_from: Vec::new(),
+            tls: None,
+        };
         Ok(Self {
             flash_crowd,
             admin: Admin::check(&file.admin, directory, &listen)?,

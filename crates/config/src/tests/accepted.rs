@@ -131,6 +131,7 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
         ("[bounds]\nmax_connections = 5\n[upstream.health]\npath = '/'", None),
         ("[flash_crowd]\nmode = 'off'", None),
         ("[listen]\naddress = '127.0.0.1:81'", Some("listen.address")),
+        ("[listen]\nproxy_protocol_from = ['10.0.0.0/8']", None),
         ("[listen.tls]\ncertificate = 'a'\nkey = 'b'", Some("listen.tls")),
         ("[gateway]\nworkers = 2", Some("gateway.workers")),
         ("[admin]\naddress = '127.0.0.1:82'", Some("admin.address")),
@@ -143,6 +144,8 @@ fn only_what_sockets_and_threads_are_made_of_needs_a_restart() {
     }
     let with_tls = config("[listen.tls]\ncertificate = 'a'\nkey = 'b'");
     assert_eq!(with_tls.restart_needed(&config("[listen.tls]\ncertificate = 'c'\nkey = 'd'")), None);
+    let redirecting = config("[listen]\nredirect = '0.0.0.0:80'\ntls = { certificate = 'a', key = 'b' }");
+    assert_eq!(with_tls.restart_needed(&redirecting), Some("listen.redirect"));
 }
 
 /// Entries that are listed for a tier have its rank, all others the rank after, unless it says otherwise.

@@ -89,6 +89,38 @@ fn failed_checks_name_line_and_key() {
           collides with 0.0.0.0:80, expected different ones",
         ),
         (
+            "[listen]\nproxy_protocol_from = ['10.0.0.0/8', '0.0.0.0/0']",
+            "shop.toml:3: listen.proxy_protocol_from[1]: `0.0.0.0/0` trusts the whole Internet \
+          to state its own address, expected your load balancers",
+        ),
+        (
+            "[listen]\nproxy_protocol_from = ['lb.example']",
+            "shop.toml:3: listen.proxy_protocol_from[0]: `lb.example` is not a \
+          network, expected an address or CIDR like \"10.0.0.0/8\"",
+        ),
+        (
+            "[listen]\nredirect = '0.0.0.0:80'",
+            "shop.toml:3: listen.redirect: redirects to HTTPS, which is not served here, expected `[listen.tls]` \
+          beside it",
+        ),
+        (
+            "[listen]\nredirect = ['0.0.0.0:80', '0.0.0.0:8080']\ntls = { certificate = 'a', key = 'b' }",
+            "shop.toml:3: listen.redirect[1]: 0.0.0.0:8080 collides with 127.0.0.1:8080, expected different ones",
+        ),
+        (
+            "[listen]\nredirect = ':80'\ntls = { certificate = 'a', key = 'b' }",
+            "shop.toml:3: listen.redirect: `:80` is not an address, expected an IP address and \
+          a port like \"0.0.0.0:80\"",
+        ),
+        (
+            "[listen]\nredirect = []\ntls = { certificate = 'a', key = 'b' }",
+            "shop.toml:3: listen.redirect: the list is empty, expected at least one address",
+        ),
+        (
+            "[listen]\nredirect = '0.0.0.0:80'\ntls = { certificate = 'a', key = 'b' }\n[admin]\naddress = '127.0.0.1:80'",
+            "shop.toml:6: admin.address: 127.0.0.1:80 collides with listen.redirect 0.0.0.0:80, expected another port",
+        ),
+        (
             "[admin]\naddress = '127.0.0.1:8080'",
             "shop.toml:3: admin.address: 127.0.0.1:8080 collides with listen.address \
           127.0.0.1:8080, expected another port",

@@ -43,6 +43,7 @@ impl Scene {
             live,
             workers: 1,
             listening_on: Vec::new(),
+            redirecting_on: Vec::new(),
             access_lines: None,
             url_key: None,
         });

@@ -42,6 +42,7 @@ fn worker(more: &str) -> Rc<WorkerContext> {
         live: live(more),
         workers: 1,
         listening_on: Vec::new(),
+        redirecting_on: Vec::new(),
         access_lines: None,
         url_key: None,
     });

@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::context::WorkerContext;
 use crate::current::CurrentConfig;
 use crate::feedback::{OVERLOAD, Sender};
+use crate::redirect::redirect;
 use crate::upload::PartialBody;
 use admit::admit;
 use flashweir_core::Instant;
@@ -53,6 +54,11 @@ pub(crate) async fn handle(
     let IncomingRequest { mut head, body } = request;
     let log = worker.access_log.as_ref();
     let entry = log.map(|log| Box::new(Entry::begin(log, now, client.peer.ip(), &head)));
+    if client.redirects
+        && let Some(answer) = redirect(&worker, &head)
+    {
+        return Ok(logged(entry, answer.into()));
+    }
     if let Err(circle) = worker.replication.arrive(&mut head) {
         worker.metrics.responses.by_class.increment(StatusClass::ServerError);
         return Ok(logged(entry, circle.map(Body::own).into()));

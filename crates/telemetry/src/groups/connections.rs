@@ -79,6 +79,9 @@ fn difference(copies: &[&ConnectionMetrics], closed: Which, opened: Which) -> u6
 labels! {
     /// Kind of a failure of a client's connection.
     ConnectionFailure, "kind" {
+        /// No usable header of the PROXY protocol on a connection from `listen.proxy_protocol_from`, or none
+        /// within `bounds.header_read_timeout`.
+        ProxyHeader => "proxy_header",
         /// The TLS handshake failed.
         Tls => "tls",
         /// No TLS handshake within `bounds.tls_handshake_timeout`.

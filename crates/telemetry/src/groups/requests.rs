@@ -26,6 +26,8 @@ pub struct RequestMetrics {
     pub failed: Counter,
     /// Admitted requests whose client went away.
     pub abandoned: Counter,
+    /// Requests answered with a redirect to HTTPS (`listen.redirect`); counted nowhere else.
+    pub redirected: Counter,
     /// Requests refused, by reason (shed).
     pub shed: CounterSet<Reason>,
     /// Requests that would have been refused but for shadow mode; they count as admitted, too.
@@ -67,6 +69,7 @@ const COUNTERS: &[CounterRow<RequestMetrics>] = &[
     ("requests_completed", "Admitted requests answered in full by an upstream.", |r| &r.completed),
     ("requests_failed", "Admitted requests that an upstream failed or had no connection for.", |r| &r.failed),
     ("requests_abandoned", "Admitted requests whose client went away.", |r| &r.abandoned),
+    ("requests_redirected", "Requests in the clear answered with a redirect to HTTPS.", |r| &r.redirected),
     ("requests_shadow_shed", "Requests that would have been refused but for shadow mode.", |r| {
         &r.shadow_shed
     }),
