@@ -5,7 +5,7 @@
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
 	bench-sentries compare compare-behaviour compare-cache compare-cost cataclysm testbed envoy build check directions bench-origins \
 	bench-slow conformance conformance-build conformance-http-cache conformance-autobahn conformance-http2-grpc conformance-metrics \
-	autobahn promtool http-cache-tests monitoring-check dist dist-check dist-try nfpm cyclonedx debian-root
+	autobahn promtool http-cache-tests monitoring-check dist dist-check dist-try pages-try nfpm cyclonedx debian-root
 .PHONY: setup setup-conformance setup-fuzz setup-kernel setup-test setup-bench setup-php setup-tcp setup-origins setup-dist
 
 CARGO ?= cargo
@@ -78,6 +78,13 @@ dist-try: debian-root nfpm
 	scripts/dist/try-image.sh $(wildcard dist/flashweir-*.oci.tar)
 	scripts/dist/measure.py $(wildcard dist/flashweir-*-linux-$(DIST_ARCH))
 DIST_ARCH = $(shell dpkg --print-architecture 2>/dev/null)
+
+# Commands of docs/start before real nginx, Apache, application, load balancer and certbot, each in a fresh root with systemd. Needs root, and a
+# binary (BINARY); five minutes, and three more the first time. NAMES chooses cases.
+pages-try: setup-test nfpm
+	@scripts/install-missing.sh $(TRY_TOOLS)
+	scripts/dist/pages-root.sh $(TOOLS)/pages-root
+	scripts/dist/try-pages.py $(TOOLS)/pages-root $(TOOLS)/bin/nfpm $(or $(BINARY),$(wildcard dist/flashweir-*-linux-$(DIST_ARCH))) $(NAMES)
 
 nfpm: setup-test
 	@scripts/dist/nfpm.sh $(TOOLS)/bin
