@@ -164,7 +164,10 @@ fn beside_hyper(bytes: &[u8], whole: &Read) {
     let end = whole.closed_at.unwrap_or(bytes.len());
     let requests = hyper_server::requests(&bytes[..end]);
     let complete = whole.requests.len() - usize::from(is_body_open(whole));
-    assert_eq!(requests.len(), complete, "hyper: {requests:?}, here: {whole:?}");
+    match requests.last() {
+        Some(last) if is_persistence_unread(last) => assert!(requests.len() <= complete),
+        _ => assert_eq!(requests.len(), complete, "hyper: {requests:?}, here: {whole:?}"),
+    }
     for (theirs, ours) in requests.iter().zip(&whole.requests) {
         assert_eq!(theirs.method(), ours.method());
         assert_eq!(theirs.body, ours.body);
@@ -176,6 +179,13 @@ fn beside_hyper(bytes: &[u8], whole: &Read) {
         };
         assert_eq!(sorted(theirs), sorted(ours));
     }
+}
+
+/// hyper closes the connection after this request, whatever is asked: it reads no Connection field that has
+/// a byte other than visible ASCII, and so misses `keep-alive` of HTTP/1.0 beside it.
+fn is_persistence_unread(request: &Message) -> bool {
+    let is_unread = |line: &[u8]| line.iter().any(|byte| !matches!(byte, b'\t' | b' '..=b'~'));
+    request.start.ends_with("HTTP/1.0") && request.all("connection").any(is_unread)
 }
 
 /// A written head has one reading: no field of one hop, one framing at most, nothing else lost or added.
