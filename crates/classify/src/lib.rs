@@ -1,9 +1,9 @@
 //! Properties of a request that the gates decide by: its service, its class and hashes of its head, computed
 //! without allocating.
 //!
-//! The host finds the service, and the first class of the service whose rules all hold takes the request; the
-//! last class has no rules, so that there always is one. Everything a client can choose goes through a hash
-//! whose key is drawn at start.
+//! The host, and the path where services have paths, finds the service, and the first class of the service
+//! whose rules all hold takes the request; the last class has no rules, so that there always is one.
+//! Everything a client can choose goes through a hash whose key is drawn at start.
 
 mod ceiling_priority;
 mod client_key;
@@ -133,7 +133,7 @@ impl Classifier {
 
     /// A few short hashes, and the rules of the classes up to the one that fits: some hundred nanoseconds
     /// (`cargo bench -p flashweir-classify`). No allocation but for the first unusual paths.
-    /// `None` for a host that no service has.
+    /// `None` for a host, or a path of a host, that no service has.
     #[must_use]
     pub fn classify<'a>(
         &self,
@@ -147,10 +147,11 @@ impl Classifier {
         let (agent, cookie) = (field(KnownField::UserAgent), field(KnownField::Cookie));
         let mut scratch = self.scratch.borrow_mut();
         let Scratch { path, last } = &mut *scratch;
-        let (host, properties) = last.of(head, |host| self.properties(host));
+        let path = path::normal(head.path(), path);
+        let (host, properties) = last.of(head, self.hosts.has_paths(), |host| self.properties(host, path));
         let &mut HostProperties { service: index, key: host_key, .. } = properties?;
         let service = &self.services[index];
-        let asked = View { host: host.name(), path: path::normal(head.path(), path), head, client, sender };
+        let asked = View { host: host.name(), path, head, client, sender };
         let CandidateClass { class, client_key, .. } = self.take(&service.classes, &asked);
         Some(Classified {
             service: index,
@@ -165,9 +166,9 @@ impl Classifier {
         })
     }
 
-    /// Properties of a host that is not the last one.
-    fn properties(&self, host: Host<'_>) -> Option<HostProperties> {
-        let index = self.hosts.find(host.name())?;
+    /// Properties of a host that is not the last one, for a request with this path in normal form.
+    fn properties(&self, host: Host<'_>, path: &[u8]) -> Option<HostProperties> {
+        let index = self.hosts.find(host.name(), path)?;
         // The same host on another service is another hot-spot.
         let key = self.hasher.hash(&[self.services[index].name.as_bytes(), host.as_bytes()]);
         Some(HostProperties { service: index, key, family: None })

@@ -50,7 +50,8 @@ impl Classifier {
         let field = |known| head.fields().get(known).unwrap_or_default();
         let mut scratch = self.scratch.borrow_mut();
         let Scratch { path, last } = &mut *scratch;
-        let (host, properties) = last.of(head, |host| self.properties(host));
+        let path = path::normal(head.path(), path);
+        let (host, properties) = last.of(head, self.hosts.has_paths(), |host| self.properties(host, path));
         let address = octets(prefix(client, ADDRESS_BITS));
         let session = self.session(head);
         let user_agent = field(KnownField::UserAgent);
@@ -58,7 +59,6 @@ impl Classifier {
             Some(value) => self.kinds.session.hash(&[value]),
             None => self.kinds.browser.hash(&[&address, user_agent, field(KnownField::AcceptLanguage)]),
         };
-        let path = path::normal(head.path(), path);
         let conduct = Conduct {
             is_asset: is_asset(field(KnownField::SecFetchDest), path),
             has_own_referer: is_of_host(field(KnownField::Referer), host),

@@ -31,6 +31,32 @@ fn a_host_is_the_same_in_any_case_and_with_any_port() {
 }
 
 #[test]
+fn requests_of_one_host_may_be_for_services_by_path() {
+    let text = "[[service]]\nname = 'web'\nhosts = 'shop.example'\nupstream.urls = ['http://a']\n\
+                [[service]]\nname = 'api'\nhosts = 'shop.example'\npaths = '/api/'\nupstream.urls = ['http://b']\n";
+    let classifier = classifier(&Config::from_toml(text, "test.toml").expect("a valid configuration"));
+    let at = |path: &str| {
+        let request = Request::get(path).header("host", "shop.example").body(());
+        let (head, ()) = request.expect("a request").into_parts();
+        // Between the two decisions about a request its signs are asked for.
+        let _ = classifier.signs(&head, "192.0.2.1".parse().expect("an address"), None, true);
+        found(&classifier, &head, "192.0.2.1")
+    };
+    for (path, service) in [
+        ("/", 0),
+        ("/api/x", 1),
+        ("/a", 0),
+        ("/api/y?z", 1),
+        ("//%61pi/./x", 1),
+        ("/api/../x", 0),
+        ("/api", 0),
+    ] {
+        assert_eq!(at(path).service, service, "{path}");
+    }
+    assert_ne!(at("/").host_key, at("/api/").host_key, "a host is another hot spot at another service");
+}
+
+#[test]
 fn a_host_of_absurd_length_does_no_harm() {
     assert_eq!(host_key(&"a".repeat(5_000)), host_key(&"a".repeat(6_000)));
 }

@@ -271,6 +271,8 @@ pub const FAIRNESS_FILE_BYTES: u64 = 64 << 20;
 pub const FAIRNESS_NETWORKS: usize = 2_000_000;
 /// Services of one gateway, each with separate connections in every worker.
 pub const SERVICES: usize = 64;
+/// Paths of all services together: a request is compared with those of its host, one after the other.
+pub const SERVICE_PATHS: usize = 256;
 /// Steps of one service's ladder of targets.
 pub const LADDER_STEPS: usize = 16;
 /// API keys of one class (about 60 bytes each besides their text).

@@ -31,7 +31,8 @@ impl Listening {
     /// Binds what is configured, or shares what a service manager opened.
     ///
     /// # Errors
-    /// An address cannot be had; the service manager has no socket for an address that redirects, or no other.
+    /// An address cannot be had; the service manager has no socket for an address that redirects, or no
+    /// other.
     pub(crate) fn open(
         config: &Listen,
         inherited: &[TcpListener],

@@ -43,8 +43,8 @@ pub(crate) fn redirect(worker: &WorkerContext, head: &ReceivedHead) -> Option<Re
     Some(response)
 }
 
-/// Returns whether a path is that of a challenge: behind the prefix there is a token and nothing else, so that
-/// no other path of the service can be reached in the clear.
+/// Returns whether a path is that of a challenge: behind the prefix there is a token and nothing else, so
+/// that no other path of the service can be reached in the clear.
 fn is_challenge(path: &[u8]) -> bool {
     let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     path.strip_prefix(CHALLENGES).is_some_and(|token| !token.is_empty() && token.iter().all(is_of_token))

@@ -240,6 +240,7 @@ fn services(shared: &Shared) -> Vec<Value> {
         json!({
             "name": service.name,
             "hosts": service.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "paths": service.written_paths().collect::<Vec<_>>(),
             "requests": requests_of(shared, service),
             "policing": service.sentry.policing.as_str(),
             "shadow": service.sentry.shadow,

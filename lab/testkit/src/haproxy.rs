@@ -18,8 +18,8 @@ pub struct Haproxy {
 }
 
 impl Haproxy {
-    /// Starts one before `server`, or says loudly that the test is skipped. `options` come behind the server's
-    /// address (`send-proxy`).
+    /// Starts one before `server`, or says loudly that the test is skipped. `options` come behind the
+    /// server's address (`send-proxy`).
     ///
     /// # Panics
     /// When it is there and does not start.

@@ -22,19 +22,19 @@ pub struct ListenFile {
     /// addresses: one more socket per worker each.
     /// Example: `address = ["0.0.0.0:80", "[::]:80"]`.
     pub address: OneOrMany,
-    /// An address and port in the clear, or a list of them, at which every request is answered with a redirect
-    /// (308) to the same URL over HTTPS, at the port of `address`. Challenges of ACME
+    /// An address and port in the clear, or a list of them, at which every request is answered with a
+    /// redirect (308) to the same URL over HTTPS, at the port of `address`. Challenges of ACME
     /// (`/.well-known/acme-challenge/`) are passed on to the service instead. Bounds, timeouts and
     /// `proxy_protocol_from` hold there, too; the gate in the kernel does not guard it. Only with
     /// `[listen.tls]`. Needs a restart to change.
     /// Example: `redirect = "0.0.0.0:80"`.
     pub redirect: Option<OneOrMany>,
-    /// Networks whose connections begin with a header of the PROXY protocol, version 1 or 2: load balancers that
-    /// pass on TCP. The client is then the one that the header names, for every bound, log and field
+    /// Networks whose connections begin with a header of the PROXY protocol, version 1 or 2: load balancers
+    /// that pass on TCP. The client is then the one that the header names, for every bound, log and field
     /// (docs/behind-a-proxy.md). A connection from there without a header, or with a late one
-    /// (`bounds.header_read_timeout`), is closed; from other addresses none is looked for. A reload changes it
-    /// for new connections. Too many: clients can forge their address. Too few: a load balancer's connections
-    /// are answered 400.
+    /// (`bounds.header_read_timeout`), is closed; from other addresses none is looked for. A reload changes
+    /// it for new connections. Too many: clients can forge their address. Too few: a load balancer's
+    /// connections are answered 400.
     /// Valid: at most 256 networks, none of them the whole Internet.
     /// Example: `proxy_protocol_from = ["10.0.0.0/8", "192.0.2.7"]`.
     pub proxy_protocol_from: Vec<String>,
@@ -95,8 +95,8 @@ impl ListenFile {
 }
 
 impl Listen {
-    /// Returns whether a connection from this address begins with a header of the PROXY protocol. Linear in the
-    /// networks, which are few and mostly none.
+    /// Returns whether a connection from this address begins with a header of the PROXY protocol. Linear in
+    /// the networks, which are few and mostly none.
     #[must_use]
     pub fn expects_proxy_header(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();

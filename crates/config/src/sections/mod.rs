@@ -65,8 +65,8 @@ use crate::overrides::Overrides;
 /// may also be given as `--upstream URL`, or in a `[[service]]`. Flags win over the file. Unknown keys are errors. Durations are
 /// written as `"500ms"`, `"2s"`, `"5m"` or `"1h"`, sizes as `"512B"`, `"16KiB"` or `"1MiB"`. File names are
 /// relative to the configuration file. SIGHUP reloads the file; a wrong file is refused with one message and
-/// the old configuration stays. Listen addresses, those that redirect, switching TLS on or off, the admin address, the number of
-/// workers and the interfaces guarded in the kernel change only at a restart.
+/// the old configuration stays. Listen addresses, switching TLS on or off, the admin address, the number of
+/// workers, addresses that redirect and the interfaces guarded in the kernel change only at a restart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct File {

@@ -3,14 +3,14 @@
 use core::fmt;
 use std::path::Path;
 
-use flashweir_core::limits::{HOST_BYTES, SERVICES};
+use flashweir_core::limits::{HOST_BYTES, SERVICE_PATHS, SERVICES};
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::candidate::Candidate;
-use super::class::{Class, check_classes};
+use super::class::{Class, Glob, check_classes, path_glob};
 use super::{CandidateFile, ClassFile, File, Listen, Sentry, SentryFile, Upstream, UpstreamFile};
 use crate::checks::name::name;
 use crate::error::Problem;
@@ -28,9 +28,17 @@ pub struct ServiceFile {
     /// Example: `name = "api"`.
     pub name: String,
     /// Its hosts, without port: names, or `*.` and a name for everything below that. The longest that fits wins. Each
-    /// once.
+    /// once, but for services with different `paths`.
     /// Example: `hosts = ["shop.example", "*.shop.example"]`.
     pub hosts: OneOrMany,
+    /// Its paths at those hosts. One that ends in `/` takes everything below it, any other only itself; the
+    /// longest that fits wins. A request's path is compared as in `match.path` of a class, and passed on
+    /// unchanged. Left out: every path that no other service has at the same host. Where none of a host's
+    /// services has the path, the next wider `*.` host counts, then the service of the top level.
+    /// Valid: at most 256 paths, of all services together.
+    /// Example: `paths = ["/api/", "/login"]`.
+    #[serde(default)]
+    pub paths: Option<OneOrMany>,
     /// Its servers.
     #[serde(default)]
     pub upstream: UpstreamFile,
@@ -76,8 +84,11 @@ impl<'de> Visitor<'de> for ServicesVisitor {
 pub struct Service {
     /// Fit for a header field and a metric label; each once.
     pub name: String,
-    /// Its hosts, each once over all services; none for the service that has all others.
+    /// Its hosts, each once over all services with the same path or none; none for the service that has all
+    /// others.
     pub hosts: Vec<HostPattern>,
+    /// Its paths at those hosts, without patterns; none if it has all that no other service has there.
+    pub paths: Vec<Glob>,
     /// Its servers.
     pub upstream: Upstream,
     /// Distribution of its capacity.
@@ -106,6 +117,11 @@ pub(super) struct Written {
 }
 
 impl Service {
+    /// Its paths as they were written.
+    pub fn written_paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(written)
+    }
+
     /// The service of the top level, if there is one, then the others. `gateway` is the name of the first, and of no
     /// other.
     pub(super) fn check_all(
@@ -121,7 +137,8 @@ impl Service {
         }
         let mut services = Vec::with_capacity(files.len() + 1);
         if let Some(first) = first {
-            services.push(Self::check(gateway.to_owned(), Vec::new(), first, directory, listen)?);
+            let nowhere = (Vec::new(), Vec::new());
+            services.push(Self::check(gateway.to_owned(), nowhere, first, directory, listen)?);
         }
         for (index, file) in files.into_iter().enumerate() {
             let at =
@@ -131,21 +148,27 @@ impl Service {
                 let what = format!("`{name}` is the name of another service, expected different ones");
                 return Err(at(Problem::new("name", what)));
             }
-            let hosts = check_hosts(&file.hosts.0, &services).map_err(at)?;
+            let paths = check_paths(file.paths).map_err(at)?;
+            let hosts = check_hosts(&name, &file.hosts.0, &paths, &services).map_err(at)?;
             let written = Written {
                 upstream: file.upstream,
                 sentry: file.sentry,
                 class: file.class,
                 candidate: file.candidate,
             };
-            services.push(Self::check(name, hosts, written, directory, listen).map_err(at)?);
+            services.push(Self::check(name, (hosts, paths), written, directory, listen).map_err(at)?);
+        }
+        let paths: usize = services.iter().map(|service| service.paths.len()).sum();
+        if paths > SERVICE_PATHS {
+            let what = format!("{paths} paths of all services, expected at most {SERVICE_PATHS}");
+            return Err(Problem::new("service", what));
         }
         Ok(services)
     }
 
     fn check(
         name: String,
-        hosts: Vec<HostPattern>,
+        (hosts, paths): (Vec<HostPattern>, Vec<Glob>),
         written: Written,
         directory: &Path,
         listen: &Listen,
@@ -154,11 +177,43 @@ impl Service {
         let sentry = Sentry::check(&written.sentry)?;
         let classes = check_classes(written.class, directory)?;
         let candidate = written.candidate.map(|file| Candidate::check(file, &sentry, &classes, directory));
-        Ok(Self { name, hosts, upstream, candidate: candidate.transpose()?, sentry, classes })
+        Ok(Self { name, hosts, paths, upstream, candidate: candidate.transpose()?, sentry, classes })
     }
 }
 
-fn check_hosts(texts: &[String], services: &[Service]) -> Result<Vec<HostPattern>, Problem> {
+/// Paths without patterns: of two that fit a request, one is longer.
+fn check_paths(texts: Option<OneOrMany>) -> Result<Vec<Glob>, Problem> {
+    let Some(OneOrMany(texts)) = texts else { return Ok(Vec::new()) };
+    const EXPECTED: &str = "a path like \"/api/\" or \"/login\"";
+    if texts.is_empty() {
+        return Err(Problem::new("paths", format!("the list is empty, expected {EXPECTED}")));
+    }
+    let mut paths = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let key = if texts.len() == 1 { "paths".to_owned() } else { format!("paths[{index}]") };
+        if text.contains('*') {
+            return Err(Problem::new(key, format!("`{text}` is a pattern, expected {EXPECTED}")));
+        }
+        let path = path_glob(&key, text, EXPECTED)?;
+        if paths.contains(&path) {
+            return Err(Problem::new(key, format!("`{text}` is listed twice, expected different ones")));
+        }
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// A path as it was written.
+fn written(path: &Glob) -> &str {
+    path.as_str().trim_end_matches('*')
+}
+
+fn check_hosts(
+    name: &str,
+    texts: &[String],
+    paths: &[Glob],
+    services: &[Service],
+) -> Result<Vec<HostPattern>, Problem> {
     if texts.is_empty() {
         return Err(Problem::new("hosts", "the list is empty, expected at least one host"));
     }
@@ -169,9 +224,20 @@ fn check_hosts(texts: &[String], services: &[Service]) -> Result<Vec<HostPattern
             let what = format!("`{text}` is not a host, expected a name without port like \"shop.example\" or \"*.shop.example\"");
             Problem::new(&key, what)
         })?;
-        let taken = services
-            .iter()
-            .find(|service| service.hosts.contains(&host))
+        let others = || services.iter().filter(|service| service.hosts.contains(&host));
+        for other in others() {
+            if let Some(path) = paths.iter().find(|path| other.paths.contains(path)) {
+                let what = format!(
+                    "`{text}` with path `{}` is of service `{}` already, expected another path for `{name}`",
+                    written(path),
+                    other.name
+                );
+                return Err(Problem::new(key, what));
+            }
+        }
+        let has_all = |paths: &[Glob]| paths.is_empty();
+        let taken = others()
+            .find(|other| has_all(paths) && has_all(&other.paths))
             .map(|service| service.name.as_str());
         if let Some(other) = taken.or(hosts.contains(&host).then_some("this one")) {
             let what = format!("`{text}` is a host of service `{other}` already, expected each once");

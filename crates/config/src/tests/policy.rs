@@ -320,6 +320,41 @@ fn what_is_wrong_among_classes_and_services_names_line_and_key() {
                 .to_owned(),
         ),
         (
+            service("").replace("'api.example'", "'a'\npaths = []"),
+            "5: service[0].paths: the list is empty, expected a path like \"/api/\" or \"/login\"".to_owned(),
+        ),
+        (
+            service("").replace("'api.example'", "'a'\npaths = 'api/'"),
+            "5: service[0].paths: `api/` does not begin with `/`, expected a path like \"/api/\" or \"/login\""
+                .to_owned(),
+        ),
+        (
+            service("").replace("'api.example'", "'a'\npaths = ['/a/', '/api/*/x']"),
+            "5: service[0].paths[1]: `/api/*/x` is a pattern, expected a path like \"/api/\" or \"/login\""
+                .to_owned(),
+        ),
+        (
+            service("").replace("'api.example'", "'a'\npaths = ['/a/', '/a/']"),
+            "5: service[0].paths[1]: `/a/` is listed twice, expected different ones".to_owned(),
+        ),
+        (
+            service("").replace("upstream.urls", "paths = ['/a/', '/b']\nupstream.urls")
+                + &service("").replace("'api'", "'b'").replace("upstream.urls", "paths = ['/c/', '/a/']\nupstream.urls"),
+            "9: service[1].hosts: `api.example` with path `/a/` is of service `api` already, expected another \
+          path for `b`"
+                .to_owned(),
+        ),
+        (
+            (0..5)
+                .map(|number| {
+                    let paths: Vec<_> = (0..60).map(|path| format!("'/{number}/{path}'")).collect();
+                    let paths = format!("paths = [{}]\nupstream.urls", paths.join(", "));
+                    service("").replace("'api'", &format!("'a{number}'")).replace("upstream.urls", &paths)
+                })
+                .collect(),
+            "2: service: 300 paths of all services, expected at most 256".to_owned(),
+        ),
+        (
             "gateway.name = 'api'\n".to_owned() + &service(""),
             "4: service[0].name: `api` is the name of another service, expected \
           different ones"

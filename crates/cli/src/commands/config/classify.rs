@@ -95,7 +95,9 @@ fn describe_service(service: &Service) -> String {
     let hosts: Vec<String> = service.hosts.iter().map(ToString::to_string).collect();
     let hosts =
         if hosts.is_empty() { "every host that no other service has".to_owned() } else { hosts.join(", ") };
-    format!("{:<10}{} ({hosts})\n", "service", service.name)
+    let paths: Vec<_> = service.written_paths().collect();
+    let paths = if paths.is_empty() { String::new() } else { format!(", paths {}", paths.join(", ")) };
+    format!("{:<10}{} ({hosts}{paths})\n", "service", service.name)
 }
 
 /// Writes how a policy classifies the request: `name` is the name of its class here.

@@ -58,6 +58,48 @@ fn where_no_service_has_the_rest_a_stranger_is_told_to_go_elsewhere() {
 }
 
 #[test]
+fn one_host_may_have_services_by_path() {
+    let (rest, web, api) = (Upstream::saying("rest"), Upstream::saying("web"), Upstream::saying("api"));
+    let service = |name: &str, more: &str, url: &str| {
+        format!("{{ name = \"{name}\", hosts = 'shop.example'{more}, upstream = {{ urls = [\"{url}\"] }} }}")
+    };
+    let services = format!(
+        "[{}, {}]",
+        service("web", "", &web.url()),
+        service("api", ", paths = ['/api/', '/login']", &api.url())
+    );
+    let mut gateway = before(&rest).set("service", &services).start();
+    let mut client = gateway.connect();
+    for (target, expected) in [
+        ("/", "web"),
+        ("/api/v1?x=/", "api"),
+        ("/login", "api"),
+        ("/login/x", "web"),
+        ("/api", "web"),
+        ("//%61pi/./v1", "api"),
+        ("/api/../x", "web"),
+    ] {
+        assert_eq!(client.ask(&get(target)).text(), expected, "{target}");
+        if expected == "api" {
+            let start = api.last_request().start;
+            assert_eq!(start, format!("GET {target} HTTP/1.1"), "passed on as the client wrote it");
+        }
+    }
+    assert_eq!(client.ask(&request("other.example")).text(), "rest");
+    assert_eq!(gateway.status()["services"][2]["paths"], serde_json::json!(["/api/", "/login"]));
+    if let Some(curl) = Curl::require("one_host_may_have_services_by_path") {
+        let url = format!("http://{}/api/x", gateway.address());
+        let output = curl.get(&url, &["--http2-prior-knowledge", "-H", "Host: shop.example"]);
+        assert_eq!(output.text(), "api", "{}", output.stderr);
+    }
+    let services = format!("[{}]", service("api", ", paths = '/v2/'", &api.url()));
+    gateway.configure(&[("service", Some(&services))]);
+    gateway.reload();
+    eventually("the new paths", || (client.ask(&get("/v2/x")).text() == "api").then_some(()));
+    assert_eq!(client.ask(&get("/api/x")).text(), "rest", "the service of the top level has other paths");
+}
+
+#[test]
 fn one_service_that_is_full_leaves_the_other_free() {
     let latch = Latch::new();
     let (rest, api) = (Upstream::saying("rest"), holding(&latch));

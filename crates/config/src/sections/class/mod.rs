@@ -7,6 +7,7 @@ mod rules;
 
 pub use api_keys::{ApiKeys, KeyPlace};
 pub use glob::Glob;
+pub(super) use rules::path_glob;
 pub use rules::{ClassRules, CookieRule, FieldRule};
 
 use core::time::Duration;

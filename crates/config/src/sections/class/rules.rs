@@ -141,12 +141,12 @@ fn host(key: &str, text: &str) -> Result<Glob, Problem> {
 }
 
 fn path(key: &str, text: &str) -> Result<Glob, Problem> {
-    let refuse = |why: &str| {
-        Err(Problem::new(
-            key,
-            format!("`{text}` {why}, expected a path like \"/checkout/\" or \"/api/*/export\""),
-        ))
-    };
+    path_glob(key, text, "a path like \"/checkout/\" or \"/api/*/export\"")
+}
+
+/// A path as requests' paths are compared with it; `expected` is for the message.
+pub(in crate::sections) fn path_glob(key: &str, text: &str, expected: &str) -> Result<Glob, Problem> {
+    let refuse = |why: &str| Err(Problem::new(key, format!("`{text}` {why}, expected {expected}")));
     if !text.starts_with(['/', '*']) {
         return refuse("does not begin with `/`");
     }
