@@ -93,10 +93,12 @@ exec env -i container=pages PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/syst
 
 
 def remove(group):
-    """Removes a control group, once its last process has ended."""
+    """Removes a control group and those that systemd made in it, once the last process has ended."""
     for _ in range(100):
         try:
-            return group.rmdir()
+            for folder, _, _ in os.walk(group, topdown=False):
+                os.rmdir(folder)
+            return
         except OSError:
             time.sleep(0.1)
 
