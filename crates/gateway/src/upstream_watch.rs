@@ -6,7 +6,7 @@ use flashweir_config::Service;
 use flashweir_core::Duration;
 use flashweir_core::limits::UPSTREAM_PROBES;
 use flashweir_http::upstream::{
-    OutCause, ProbeOutcome, SHARE_ONE, UpstreamShared, UpstreamStatus, probe, probe_outcome,
+    OutCause, ProbeError, ProbeOutcome, SHARE_ONE, UpstreamShared, UpstreamStatus, probe, probe_outcome,
 };
 use flashweir_telemetry::{Happening, ProbeResult, UpstreamChanges, UpstreamHealth};
 use http::Uri;
@@ -89,9 +89,7 @@ fn start_probes(
             let _permit = permit;
             let probed = probe(&upstreams, index, path.as_ref(), within).await;
             if let (Err(error), Some((service, Some(url)))) = (&probed, named) {
-                tracing::warn!(
-                    "upstream {url} of service {service}: {error}; requests for it will fail until it is there"
-                );
+                warn_of_failed_probe(&service, &url, error, path.as_ref());
             }
             let outcome = probe_outcome(path.is_some(), &probed);
             upstreams.record_probe(index, outcome);
@@ -101,6 +99,19 @@ fn start_probes(
                 ProbeOutcome::BadAnswer => ProbeResult::BadAnswer,
             });
         });
+    }
+}
+
+/// Logs a probe at the start that failed, with what it asked for where that was more than a connection.
+fn warn_of_failed_probe(service: &str, url: &Uri, error: &ProbeError, path: Option<&Uri>) {
+    match (error, path) {
+        (ProbeError::Status(_), Some(path)) => tracing::warn!(
+            "upstream {url} of service {service}: {error} to GET {path} with the Host of its URL (upstream.health.path); \
+             it gets no requests while another server is well"
+        ),
+        _ => tracing::warn!(
+            "upstream {url} of service {service}: {error}; requests for it will fail until it is there"
+        ),
     }
 }
 

@@ -42,12 +42,12 @@ pub struct UpstreamFile {
     /// single lost packet (sent again after 1 s) counts as a dead server.
     /// Example: `connect_timeout = "500ms"`.
     pub connect_timeout: DurationText,
-    /// Time from the request's head going to a server to the response's head, the upload of a body
-    /// included; then the client gets 504. Before that, a body (or its first 64 KiB) has as long to come; then the client
-    /// gets 408.
+    /// Time from the request's head going to a server to the response's head; then the client gets 504. While an
+    /// upload moves on it counts anew (to servers that speak HTTP/2 the upload is included). Before that, a
+    /// body (or its first 64 KiB) has as long to come; then the client gets 408.
     /// Valid: `100ms` to `1h`. Raised: stuck requests hold connections longer. Lowered: slow but
-    /// healthy pages and long uploads fail.
-    /// Example: `response_header_timeout = "10m"` for slow reports or large uploads.
+    /// healthy pages fail.
+    /// Example: `response_header_timeout = "10m"` for slow reports.
     pub response_header_timeout: DurationText,
     /// How long an unused connection to a server is kept, at most: where the server was observed to close connections earlier, a little
     /// less than that.
@@ -206,7 +206,7 @@ pub struct Upstream {
     pub max_connections: usize,
     /// Time to connect, TLS included.
     pub connect_timeout: Duration,
-    /// Time from the request's head being sent to the response's head, the upload of a body included.
+    /// Time from the request's head being sent to the response's head, anew while an upload moves on.
     pub response_header_timeout: Duration,
     /// Time that an unused connection is kept.
     pub idle_timeout: Duration,
@@ -401,7 +401,10 @@ fn check_urls(texts: &[String], listen: &Listen) -> Result<Vec<Uri>, Problem> {
             ));
         }
         if listen.addresses.iter().any(|address| leads_to(&url, *address)) {
-            let what = format!("`{text}` is Flashweir's own listen address, expected the service behind it");
+            let what = format!(
+                "`{text}` is Flashweir's own listen address (listen.address, 127.0.0.1:8080 unless it is set), expected the service \
+                 behind it"
+            );
             return Err(Problem::new(element, what));
         }
         urls.push(url);

@@ -245,7 +245,7 @@ fn upstreams_are_checked() {
         (
             "[upstream]\nurls = ['http://localhost:8080']",
             "shop.toml:2: upstream.urls[0]: `http://localhost:8080` is \
-          Flashweir's own listen address, expected the service behind it",
+          Flashweir's own listen address (listen.address, 127.0.0.1:8080 unless it is set), expected the service behind it",
         ),
         (
             "[upstream]\nurls = ['http://a/shop']",

@@ -25,8 +25,10 @@ use flashweir_http1::head::HeadLimits;
 use http::StatusCode;
 use http_body::Frame;
 use std::io;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::either::Either;
@@ -54,6 +56,10 @@ pub(super) struct Connection<B> {
     framing: BodyFraming,
     /// Time limit of the response's head.
     deadline: LazyDeadline,
+    /// A part of the body came after the first bytes of the request had gone.
+    is_upload_moving: bool,
+    /// The time limit, since an upload moved on.
+    extended: Option<Instant>,
 }
 
 /// Progress of the request under way.
@@ -85,6 +91,8 @@ impl<B: RequestBody> Connection<B> {
             has_answer: false,
             framing: BodyFraming::None,
             deadline: LazyDeadline::default(),
+            is_upload_moving: false,
+            extended: None,
         }
     }
 
@@ -141,6 +149,7 @@ impl<B: RequestBody> Connection<B> {
         }
         self.outbox.clear();
         (self.has_answer, self.is_body_begun) = (false, false);
+        (self.is_upload_moving, self.extended) = (false, None);
         request_head::write(head, start.body, self.outbox.gathered());
         self.sending = Sending::Body;
         let is_ended = body.is_end_stream();
@@ -153,16 +162,22 @@ impl<B: RequestBody> Connection<B> {
         if self.outbox.has_written() || self.is_body_begun { None } else { self.body.take() }
     }
 
-    /// [`poll_response`](Self::poll_response) until `deadline`; none where that is over.
+    /// [`poll_response`](Self::poll_response) until `deadline`, or until `within` after the upload last moved
+    /// on: the server owes no answer to a request that is still coming. None where that is over.
     pub(super) fn poll_response_until(
         &mut self,
         cx: &mut Context<'_>,
         interims: Option<&Interims>,
-        deadline: Instant,
+        (deadline, within): (Instant, Duration),
     ) -> Poll<Option<Result<AnswerHead, UpstreamError>>> {
         match self.poll_response(cx, interims) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
-            Poll::Pending => self.deadline.poll(cx, deadline).map(|()| None),
+            Poll::Pending => {
+                if mem::take(&mut self.is_upload_moving) {
+                    self.extended = Some(Instant::now() + within);
+                }
+                self.deadline.poll(cx, self.extended.unwrap_or(deadline)).map(|()| None)
+            }
         }
     }
 
@@ -355,6 +370,7 @@ impl<B: RequestBody> Connection<B> {
             return Poll::Ready(self.end_request());
         };
         self.is_body_begun = true;
+        self.is_upload_moving = self.outbox.has_written();
         let frame = match frame {
             Ok(frame) => frame,
             Err(error) => return Poll::Ready(Err(self.body_failed(error))),

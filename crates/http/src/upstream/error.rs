@@ -167,14 +167,20 @@ impl fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
             UpstreamErrorKind::Connect => "no connection to the upstream",
-            UpstreamErrorKind::ConnectTimeout => "the upstream did not accept a connection in time",
-            UpstreamErrorKind::HeaderTimeout => "the upstream did not answer in time",
+            UpstreamErrorKind::ConnectTimeout => {
+                "the upstream did not accept a connection in time (upstream.connect_timeout)"
+            }
+            UpstreamErrorKind::HeaderTimeout => {
+                "the upstream did not answer in time (upstream.response_header_timeout)"
+            }
             UpstreamErrorKind::Reset => "the upstream ended the connection before its response was complete",
             UpstreamErrorKind::Malformed => "the upstream's response is not valid HTTP",
             UpstreamErrorKind::HeadTooLarge => {
                 "the upstream's response has too many fields, or too long ones"
             }
-            UpstreamErrorKind::BodyTimeout => "the upstream stopped sending in the middle of a response",
+            UpstreamErrorKind::BodyTimeout => {
+                "the upstream stopped sending in the middle of a response (upstream.body_idle_timeout)"
+            }
             UpstreamErrorKind::RequestBody => "the client's request body failed",
             UpstreamErrorKind::Full => "every connection allowed to the upstreams is busy",
             UpstreamErrorKind::NoUpstream => "there is no upstream",

@@ -40,8 +40,8 @@ impl<B: RequestBody> Upstreams<B> {
             let deadline = *deadline.get_or_insert(sent + settings.response_header_timeout);
             let body = outgoing.unsent.take().expect("a round begins with a request that was not sent");
             connection.exchange.begin(&outgoing.head, body)?;
-            let answer =
-                poll_fn(|cx| connection.exchange.poll_response_until(cx, outgoing.interims, deadline));
+            let limit = (deadline, settings.response_header_timeout);
+            let answer = poll_fn(|cx| connection.exchange.poll_response_until(cx, outgoing.interims, limit));
             let error = match answer.await {
                 Some(Ok(head)) => {
                     in_flight.answered(head.status(), settings.learns_response_times().then_some(sent));

@@ -1,5 +1,7 @@
 //! Clients that send their bodies slowly, or not at all: while the server waits for them, others are served.
 
+use std::time::Duration;
+
 use flashweir_testkit::{Client, Connection, Gateway, GatewayBuilder, Latch, Upstream, eventually};
 
 use crate::end_to_end::support::{before, binary, get};
@@ -105,4 +107,27 @@ fn a_server_that_answers_before_it_has_read_all_is_done_then() {
     let mut clients: Vec<Client> = (0..3 * LIMIT).map(|_| begin(&gateway)).collect();
     clients.iter_mut().for_each(|client| assert_eq!(client.response().text(), "early"));
     await_nobody_at_the_server(&gateway);
+}
+
+/// An upload that takes longer than the server may take for its answer goes on for as long as it moves; one
+/// that stands still does not.
+#[test]
+fn only_a_standing_upload_runs_into_the_time_limit_of_the_answer() {
+    const PIECES: usize = 5;
+    let upstream = Upstream::reflecting();
+    let gateway = before(&upstream).text("upstream.response_header_timeout", "3s").start();
+    let head = format!("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", FIRST_PART + PIECES);
+    let begin = || {
+        let mut client = gateway.connect();
+        client.send(&head);
+        client.send(vec![b'x'; FIRST_PART]);
+        client
+    };
+    let (mut moving, mut standing) = (begin(), begin());
+    for _ in 0..PIECES {
+        std::thread::sleep(Duration::from_millis(900));
+        moving.send("y");
+    }
+    assert_eq!(moving.response().status(), 200);
+    assert_eq!(standing.response().status(), 504);
 }

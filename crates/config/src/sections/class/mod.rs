@@ -121,8 +121,8 @@ pub struct MatchFile {
     /// Fields of the head, as `name` (it is there) or `name: value`.
     /// Example: `header = "x-plan: gold*"`.
     pub header: Option<OneOrMany>,
-    /// Cookies, as `name` (it is there) or `name=value`.
-    /// Example: `cookie = ["session", "plan=gold"]`.
+    /// Cookies, as `name` (it is there) or `name=value`; `*` in either stands for any characters.
+    /// Example: `cookie = ["session", "plan=gold", "wordpress_logged_in_*"]`.
     pub cookie: Option<OneOrMany>,
     /// Addresses or networks of clients; behind `client.trusted_proxies` those that the proxies state.
     /// Example: `client = ["10.0.0.0/8", "192.0.2.7"]`.
