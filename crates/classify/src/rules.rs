@@ -31,16 +31,26 @@ impl<'a> View<'a> {
             && one_of(&rules.headers, |rule| self.has_field(rule))
             && one_of(&rules.cookies, |rule| {
                 let fits = |value| rule.value.as_ref().is_none_or(|glob| glob.matches(value));
-                self.cookies(&rule.name).any(fits)
+                self.cookie_pairs().any(|(name, value)| rule.name.matches(name) && fits(value))
             })
             && rules.api_keys.as_ref().is_none_or(|keys| self.shows(keys))
     }
 
     /// The values of a cookie: browsers may send several of one name (RFC 6265 §5.4).
     pub(super) fn cookies<'n>(&self, name: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        let pairs = self.cookie_pairs();
+        pairs.filter_map(move |(known, value)| (known == name.as_bytes()).then_some(value))
+    }
+
+    /// Names and values of all cookies.
+    fn cookie_pairs(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let pairs =
-            self.head.fields().all(KnownField::Cookie).flat_map(|value| value.split(|byte| *byte == b';'));
-        pairs.filter_map(move |pair| pair.trim_ascii().strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+            self.head.fields().all(KnownField::Cookie).flat_map(|line| line.split(|byte| *byte == b';'));
+        pairs.filter_map(|pair| {
+            let pair = pair.trim_ascii();
+            let equals = pair.iter().position(|byte| *byte == b'=')?;
+            Some((&pair[..equals], &pair[equals + 1..]))
+        })
     }
 
     fn has_field(&self, rule: &FieldRule) -> bool {

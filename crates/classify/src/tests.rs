@@ -61,6 +61,27 @@ fn a_host_of_absurd_length_does_no_harm() {
     assert_eq!(host_key(&"a".repeat(5_000)), host_key(&"a".repeat(6_000)));
 }
 
+/// WordPress has a hash in the name of the cookie of those who are signed in.
+#[test]
+fn a_cookie_is_found_by_a_pattern_of_its_name() {
+    let text = "upstream.urls = ['http://a']\n[[class]]\nname = 'people'\nmatch.cookie = ['session', 'wp_in_*=1*']\n";
+    let classifier = classifier(&Config::from_toml(text, "test.toml").expect("a valid configuration"));
+    for (cookies, is_found) in [
+        ("a=b; session=x", true),
+        ("sessions=x", false),
+        ("session", false),
+        ("wp_in_5f=12", true),
+        ("wp_in_5f=2", false),
+        ("x=wp_in_5f=12", false),
+        ("", false),
+    ] {
+        let request = Request::get("/").header("host", "a").header("cookie", cookies).body(());
+        let (head, ()) = request.expect("a request").into_parts();
+        let class = found(&classifier, &head, "192.0.2.1").class;
+        assert_eq!(class == 0, is_found, "{cookies}");
+    }
+}
+
 #[test]
 fn a_person_is_address_agent_cookie_and_target() {
     let request = || Request::get("/cart?id=1").header("user-agent", "x").header("cookie", "s=1");

@@ -147,7 +147,7 @@ fn because(class: &Class) -> String {
         rules
             .cookies
             .iter()
-            .map(|rule| format!("{}{}", rule.name, value(rule.value.as_ref(), "=")))
+            .map(|rule| format!("{}{}", rule.name.as_str(), value(rule.value.as_ref(), "=")))
             .collect(),
     );
     say("client", rules.clients.iter().map(ToString::to_string).collect());

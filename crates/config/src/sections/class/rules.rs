@@ -48,8 +48,8 @@ pub struct FieldRule {
 /// A cookie that must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CookieRule {
-    /// Its name.
-    pub name: Box<str>,
+    /// Pattern of its name.
+    pub name: Glob,
     /// Pattern of its value, if that matters.
     pub value: Option<Glob>,
 }
@@ -89,7 +89,7 @@ impl ClassRules {
                 one.name == other.name && value_covers(one.value.as_ref(), other.value.as_ref())
             })
             && list_covers(&self.cookies, &other.cookies, |one, other| {
-                one.name == other.name && value_covers(one.value.as_ref(), other.value.as_ref())
+                one.name.covers(&other.name) && value_covers(one.value.as_ref(), other.value.as_ref())
             })
             && list_covers(&self.clients, &other.clients, |one, other| one.contains(other))
             && list_covers(&self.senders, &other.senders, Glob::covers)
@@ -199,5 +199,5 @@ fn sender(key: &str, text: &str) -> Result<Glob, Problem> {
 
 fn cookie(key: &str, text: &str) -> Result<CookieRule, Problem> {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    Ok(CookieRule { name: cookie_name(key, name)?, value: value.map(Glob::new) })
+    Ok(CookieRule { name: Glob::new(&cookie_name(key, name)?), value: value.map(Glob::new) })
 }
