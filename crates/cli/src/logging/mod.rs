@@ -4,12 +4,16 @@
 //! long as that takes: the thread waits, and requests, planners and the admin listener go on. Lines beyond a
 //! bound are dropped and counted.
 
+mod journal;
+
 use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use flashweir_config::command::environment;
 use flashweir_config::{Log, LogFormat, LogLevel};
 use flashweir_runtime::{Drain, LineQueue};
+use journal::Journal;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -29,8 +33,12 @@ pub(crate) fn start(log: &Log) {
     let filter = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("flashweir", level);
     let queue = queue(io::stderr(), LINES_QUEUED);
     let lines = fmt::layer().with_writer(move || queue.clone()).with_ansi(io::stderr().is_terminal());
+    let journal = environment::journal_stream().and_then(|stream| Journal::for_stream(&stream));
     let lines = match log.format {
-        LogFormat::Text => lines.boxed(),
+        LogFormat::Text => match journal {
+            Some(journal) => lines.event_format(journal).boxed(),
+            None => lines.boxed(),
+        },
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     // Fails only when a subscriber is set already, and then messages are heard all the same.

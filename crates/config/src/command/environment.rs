@@ -10,6 +10,12 @@ pub fn state_directory() -> Option<PathBuf> {
     state_directory_of(|name| std::env::var_os(name))
 }
 
+/// The journal of systemd that standard output or standard error is connected to, as device and inode.
+#[must_use]
+pub fn journal_stream() -> Option<String> {
+    std::env::var("JOURNAL_STREAM").ok()
+}
+
 /// The directories in which a shell looks for programs (`PATH`). Those that are relative are left out: what
 /// they name depends on where the process was started.
 #[must_use]
