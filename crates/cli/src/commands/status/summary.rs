@@ -16,9 +16,7 @@ pub(super) fn of(status: &Value) -> String {
     if status["draining"] == true {
         text.push_str("It is draining: new requests are refused, and it ends with the last one.\n\n");
     }
-    if status["shadow"] == true {
-        text.push_str("Shadow mode: no request is refused because of a crowd.\n\n");
-    }
+    text.push_str(&shadow(status));
     let services = items(&status["services"]).map(|service| {
         let (requests, sentry) = (&service["requests"], &service["sentry"]);
         let in_flight = [&sentry["in_flight"], &service["in_flight_upstream"]];
@@ -45,6 +43,29 @@ pub(super) fn of(status: &Value) -> String {
     text.push('\n');
     text.push_str(&table(&["upstream", "service", "state", "in flight"], upstreams.collect()));
     text
+}
+
+/// A paragraph on shadow mode, where a part is in it.
+fn shadow(status: &Value) -> String {
+    let services = items(&status["services"]).filter(|service| service["shadow"] == true);
+    let capacity: Vec<String> = services.map(|service| plain(&service["name"])).collect();
+    let mut refuses_not = Vec::new();
+    if status["shadow"] == true {
+        refuses_not.push("because of a crowd".to_owned());
+    }
+    if !capacity.is_empty() {
+        refuses_not.push(format!("for the capacity of {}", capacity.join(", ")));
+    }
+    if refuses_not.is_empty() {
+        return String::new();
+    }
+    let admitted = match status["requests"]["shadow_shed"].as_u64() {
+        Some(0) | None => String::new(),
+        Some(number) => {
+            format!(" {} would have been refused so far, and were let in.", count(&number.into()))
+        }
+    };
+    format!("Shadow mode: no request is refused {}.{admitted}\n\n", refuses_not.join(", or "))
 }
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {
@@ -138,6 +159,24 @@ http://a:3000/  shop     in use                        12
 http://b/       shop     left out: unreachable          0
 ";
         assert_eq!(of(&status), expected);
+    }
+
+    #[test]
+    fn shadow_mode_says_what_is_not_refused_and_how_many_would_have_been() {
+        let shadow = |crowd: bool, capacity: bool, number: u64| {
+            super::shadow(&json!({
+                "shadow": crowd, "requests": {"shadow_shed": number},
+                "services": [{"name": "shop", "shadow": capacity}, {"name": "api", "shadow": false}],
+            }))
+        };
+        assert_eq!(shadow(false, false, 3), "");
+        assert_eq!(shadow(true, false, 0), "Shadow mode: no request is refused because of a crowd.\n\n");
+        assert_eq!(
+            shadow(true, true, 1_765),
+            "Shadow mode: no request is refused because of a crowd, or for the capacity of shop. 1,765 would have been refused \
+             so far, and were let in.\n\n"
+        );
+        assert!(shadow(false, true, 0).contains("refused for the capacity of shop.\n"));
     }
 
     #[test]
