@@ -13,8 +13,8 @@ use tracing_subscriber::registry::LookupSpan;
 pub(super) struct Journal(Format<Full, ()>);
 
 impl Journal {
-    /// The format, where standard error is the journal that `stream` names: device and inode (`JOURNAL_STREAM`
-    /// of `systemd.exec(5)`).
+    /// The format, where standard error is the journal that `stream` names by device and inode
+    /// (`JOURNAL_STREAM` of `systemd.exec(5)`).
     pub(super) fn for_stream(stream: &str) -> Option<Self> {
         let (device, inode) = stream.split_once(':')?;
         let numbers: (u64, u64) = (device.parse().ok()?, inode.parse().ok()?);

@@ -26,9 +26,9 @@ pub struct AdminFile {
     /// change.
     /// Example: `hosts = ["gw1.corp.example"]`.
     pub hosts: Vec<String>,
-    /// A file with a secret of one line, which clients send as `Authorization: Bearer SECRET`; without it they
-    /// are answered 401, but for `/healthz`, `/readyz` and the reports of replicas. The secret is not encrypted
-    /// on its way. Relative to the file of the configuration. Needs a restart to change.
+    /// A file with a secret of one line, which clients send as `Authorization: Bearer SECRET`; without it
+    /// they are answered 401, but for `/healthz`, `/readyz` and the reports of replicas. The secret is not
+    /// encrypted on its way. Relative to the file of the configuration. Needs a restart to change.
     /// Example: `token_file = "/etc/flashweir/admin.token"`.
     pub token_file: Option<PathBuf>,
 }

@@ -42,9 +42,9 @@ pub struct UpstreamFile {
     /// single lost packet (sent again after 1 s) counts as a dead server.
     /// Example: `connect_timeout = "500ms"`.
     pub connect_timeout: DurationText,
-    /// Time from the request's head going to a server to the response's head; then the client gets 504. While an
-    /// upload moves on it counts anew (to servers that speak HTTP/2 the upload is included). Before that, a
-    /// body (or its first 64 KiB) has as long to come; then the client gets 408.
+    /// Time from the request's head going to a server to the response's head; then the client gets 504. Each
+    /// part of an upload begins it again (to servers that speak HTTP/2 the upload is included). Before that,
+    /// a body (or its first 64 KiB) has as long to come; then the client gets 408.
     /// Valid: `100ms` to `1h`. Raised: stuck requests hold connections longer. Lowered: slow but
     /// healthy pages fail.
     /// Example: `response_header_timeout = "10m"` for slow reports.
@@ -206,7 +206,7 @@ pub struct Upstream {
     pub max_connections: usize,
     /// Time to connect, TLS included.
     pub connect_timeout: Duration,
-    /// Time from the request's head being sent to the response's head, anew while an upload moves on.
+    /// Time from the request's head being sent to the response's head; a part of an upload begins it again.
     pub response_header_timeout: Duration,
     /// Time that an unused connection is kept.
     pub idle_timeout: Duration,

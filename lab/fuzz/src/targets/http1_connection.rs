@@ -181,8 +181,8 @@ fn beside_hyper(bytes: &[u8], whole: &Read) {
     }
 }
 
-/// hyper closes the connection after this request, whatever is asked: it reads no Connection field that has
-/// a byte other than visible ASCII, and so misses `keep-alive` of HTTP/1.0 beside it.
+/// hyper closes the connection after this request: it reads no Connection field that has a byte other than
+/// visible ASCII, and so misses `keep-alive` of HTTP/1.0 beside it.
 fn is_persistence_unread(request: &Message) -> bool {
     let is_unread = |line: &[u8]| line.iter().any(|byte| !matches!(byte, b'\t' | b' '..=b'~'));
     request.start.ends_with("HTTP/1.0") && request.all("connection").any(is_unread)
