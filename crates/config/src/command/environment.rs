@@ -13,7 +13,7 @@ pub fn state_directory() -> Option<PathBuf> {
 /// The journal of systemd that standard output or standard error is connected to, as device and inode.
 #[must_use]
 pub fn journal_stream() -> Option<String> {
-    std::env::var("JOURNAL_STREAM").ok()
+    std::env::var_os("JOURNAL_STREAM")?.into_string().ok()
 }
 
 /// The directories in which a shell looks for programs (`PATH`). Those that are relative are left out: what
