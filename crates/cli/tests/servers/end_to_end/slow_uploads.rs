@@ -112,6 +112,7 @@ fn a_server_that_answers_before_it_has_read_all_is_done_then() {
 /// An upload that takes longer than the server may take for its answer goes on for as long as it moves; one
 /// that stands still does not.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the client is slow")]
 fn only_a_standing_upload_runs_into_the_time_limit_of_the_answer() {
     const PIECES: usize = 5;
     let upstream = Upstream::reflecting();
