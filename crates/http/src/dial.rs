@@ -1,7 +1,7 @@
 //! Addresses of a host, and a connection to the first of them that accepts one.
 //!
 //! * `localhost` and the names below it are both loopback addresses, where the sources of
-//!   [`names`](crate::names) know of one only, or of none (RFC 6761 §6.3): servers that listen on
+//!   `names` know of one only, or of none (RFC 6761 §6.3): servers that listen on
 //!   `localhost` take either family.
 //! * Addresses are tried by RFC 8305 §4 and §5: the families in turn, the next address when the one before has failed or 250 ms
 //!   have passed. An IPv6 path that is broken costs 250 ms instead of the whole connect timeout.

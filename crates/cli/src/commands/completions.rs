@@ -23,6 +23,11 @@ pub(crate) struct ManualArgs {
     directory: PathBuf,
 }
 
+/// The same with nothing hidden: pages leave out the text of an option that the short help leaves out.
+fn with_all_texts(command: clap::Command) -> clap::Command {
+    command.mut_args(|option| option.hide_short_help(false)).mut_subcommands(with_all_texts)
+}
+
 impl CompletionsArgs {
     /// Does it.
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -36,7 +41,7 @@ impl CompletionsArgs {
 impl ManualArgs {
     /// Does it.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        clap_mangen::generate_to(crate::parser(), &self.directory)
+        clap_mangen::generate_to(with_all_texts(crate::parser()), &self.directory)
             .with_context(|| format!("cannot write manual pages into {}", self.directory.display()))
     }
 }

@@ -272,6 +272,7 @@ fn shells_and_man_get_what_they_read() {
     assert_eq!(flashweir(&["manual", path]).status.code(), Some(0));
     let page = std::fs::read_to_string(directory.path().join("flashweir-run.1")).expect("a page");
     assert!(page.starts_with(".ie") && page.contains("\\-\\-state\\-file"), "{page}");
+    assert!(page.contains("go on refusing"), "the text of a rare option: {page}");
     for (shell, begin) in [("bash", "_flashweir()"), ("zsh", "#compdef flashweir"), ("fish", "# Print")] {
         let output = flashweir(&["completions", shell]);
         let text = String::from_utf8(output.stdout).expect("output is text");
