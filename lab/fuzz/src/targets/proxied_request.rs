@@ -45,6 +45,10 @@ pub(crate) fn run(data: &[u8]) {
 }
 
 async fn compare(cut: usize, bytes: &[u8]) {
+    // HTTP/2 from here on, where the server may wait for the rest of a frame: the target `http2_connection`.
+    if bytes.starts_with(HTTP2_PREFACE) {
+        return;
+    }
     let (way, tape) = recorder().await;
     tape.borrow_mut().clear();
     let read = http1_connection::read([bytes]);
