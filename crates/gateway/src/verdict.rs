@@ -113,7 +113,8 @@ impl VerdictTask {
             let most = Reason::ALL.into_iter().zip(refused).zip(seen.refused);
             let most = most.max_by_key(|((_, now), before)| now.saturating_sub(*before));
             let reason = most.map_or("", |((reason, _), _)| reason.as_str());
-            let offered_news = offered.saturating_sub(seen.offered);
+            // Some of those refused waited, and were offered before.
+            let offered_news = offered.saturating_sub(seen.offered).max(news);
             tracing::warn!(
                 event = "refusing",
                 service = service.name,
