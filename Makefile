@@ -1,5 +1,5 @@
 # Flashweir: `make demo` shows it, `make test` tests it. Both install what a Debian machine lacks.
-.PHONY: demo demo-chain demo-hot demo-scale test test-load bench instructions instructions-check bench-instructions bench-agent \
+.PHONY: demo demo-chain demo-hot demo-scale test test-build test-load bench instructions instructions-check bench-instructions bench-agent \
 	bench-load bench-tcp \
 	bench-kernel bench-links bench-recording bench-replicas bench-useful bench-calm bench-composition fuzz fuzz-kernel soak \
 	h2spec grpc-interop helm nats-server testplane bench-gateways bench-gateways-kubernetes bench-leader bench-pool bench-scale \
@@ -110,6 +110,10 @@ TABLE = scripts/test.sh $(addprefix --expected-skips ,$(EXPECTED_SKIPS))
 # Four tests for each core: those with servers wait more than they work.
 test: setup-test h2spec grpc-interop nats-server testplane helm nfpm debian-root
 	RUST_TEST_THREADS=$(or $(RUST_TEST_THREADS),$(shell echo $$((4 * $$(nproc))))) $(TABLE) $(ALL_TESTS) --no-fail-fast
+
+# Compiles what `make test` runs.
+test-build: setup-test
+	$(ALL_TESTS) --no-run -q
 
 # Tests that offer real load for seconds, three at a time; those that measure the machine take turns (`turn.rs` of the tests). One that
 # fails is run again by itself, twice at most, and the table says so.
