@@ -26,7 +26,6 @@ thread_local! {
 /// One answer on its way.
 #[derive(Debug)]
 pub(super) struct AnswerReader {
-    asks_for_body: bool,
     /// Beginning of a head or of trailers whose end has not arrived.
     kept: Vec<u8>,
     head: Option<Head>,
@@ -57,9 +56,8 @@ pub(super) enum Fed {
 }
 
 impl AnswerReader {
-    /// `asks_for_body` is false for `HEAD`.
-    pub(super) fn new(asks_for_body: bool) -> Self {
-        Self { asks_for_body, kept: Vec::new(), head: None, body: BodyReader::new(LIMITS), body_bytes: 0 }
+    pub(super) fn new() -> Self {
+        Self { kept: Vec::new(), head: None, body: BodyReader::new(LIMITS), body_bytes: 0 }
     }
 
     /// The final head, once it has arrived.
@@ -72,15 +70,16 @@ impl AnswerReader {
         self.body_bytes
     }
 
-    /// Takes the next bytes that arrived; not to be called again once the answer is whole.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Fed, ResponseFault> {
+    /// Takes the next bytes that arrived; not to be called again once the answer is whole. `asks_for_body` is
+    /// false for `HEAD`; it is handed in each time, since it would make each waiting request larger.
+    pub(super) fn feed(&mut self, bytes: &[u8], asks_for_body: bool) -> Result<Fed, ResponseFault> {
         if self.kept.is_empty() {
-            let taken = self.read(bytes)?;
+            let taken = self.read(bytes, asks_for_body)?;
             self.kept.extend_from_slice(&bytes[taken..]);
         } else {
             let mut together = mem::take(&mut self.kept);
             together.extend_from_slice(bytes);
-            let taken = self.read(&together)?;
+            let taken = self.read(&together, asks_for_body)?;
             if taken < together.len() {
                 together.drain(..taken);
                 self.kept = together;
@@ -96,10 +95,10 @@ impl AnswerReader {
     }
 
     /// Reads up to the end of the answer or of the bytes; returns how many are done with.
-    fn read(&mut self, bytes: &[u8]) -> Result<usize, ResponseFault> {
+    fn read(&mut self, bytes: &[u8], asks_for_body: bool) -> Result<usize, ResponseFault> {
         let mut taken = 0;
         while self.head.is_none() {
-            match self.read_head(&bytes[taken..])? {
+            match self.read_head(&bytes[taken..], asks_for_body)? {
                 Some(length) => taken += length,
                 None => return Ok(taken),
             }
@@ -117,13 +116,13 @@ impl AnswerReader {
     }
 
     /// Reads one head, interim or final; returns its length once it has arrived whole.
-    fn read_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, ResponseFault> {
+    fn read_head(&mut self, bytes: &[u8], asks_for_body: bool) -> Result<Option<usize>, ResponseFault> {
         HEADS.with_borrow_mut(|reader| {
             reader.restart();
             let read = reader.read(bytes).map_err(ResponseFault::Head)?;
             let Some(head) = reader.head(bytes) else { return Ok(None) };
             if !head.is_interim() {
-                let framing = head.body(if self.asks_for_body { Method::Get } else { Method::Head });
+                let framing = head.body(if asks_for_body { Method::Get } else { Method::Head });
                 // No request asks to switch protocols.
                 if framing == BodyFraming::Tunnel {
                     return Err(ResponseFault::UnrequestedSwitch);

@@ -18,14 +18,14 @@ enum Came {
 }
 
 fn feed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asks_for_body: bool) -> Came {
-    let mut reader = AnswerReader::new(asks_for_body);
+    let mut reader = AnswerReader::new();
     let mut whole: Option<bool> = None;
     for piece in pieces {
         if let Some(in_order) = &mut whole {
             *in_order &= piece.is_empty();
             continue;
         }
-        match reader.feed(piece) {
+        match reader.feed(piece, asks_for_body) {
             Ok(Fed::More) => {}
             Ok(Fed::Whole { in_order }) => whole = Some(in_order),
             Err(_) => return Came::Malformed,
@@ -46,8 +46,8 @@ fn check(text: &str, wanted: &Came) {
 }
 
 fn head_of(text: &str) -> Head {
-    let mut reader = AnswerReader::new(true);
-    reader.feed(text.as_bytes()).unwrap();
+    let mut reader = AnswerReader::new();
+    reader.feed(text.as_bytes(), true).unwrap();
     *reader.head().unwrap()
 }
 
@@ -163,10 +163,10 @@ fn heads_and_trailers_are_bounded() {
 fn an_answer_costs_no_allocation() {
     let answer = format!("{CHUNKED}5\r\nhello\r\n0\r\n\r\n");
     let read = || {
-        let mut reader = AnswerReader::new(true);
+        let mut reader = AnswerReader::new();
         let (head, body) = answer.as_bytes().split_at(CHUNKED.len());
         let (body, end) = body.split_at(body.len() - 2);
-        let fed = [head].into_iter().chain(body.chunks(1)).chain([end]).map(|piece| reader.feed(piece));
+        let fed = [head].into_iter().chain(body.chunks(1)).chain([end]).map(|piece| reader.feed(piece, true));
         assert_eq!(fed.last(), Some(Ok(Fed::Whole { in_order: true })));
     };
     read();

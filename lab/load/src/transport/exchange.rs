@@ -73,7 +73,7 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
             keep,
             sending: Sending::Writing(0),
             sent,
-            reader: AnswerReader::new(prepared.asks_for_body()),
+            reader: AnswerReader::new(),
             begun: false,
             head_at: None,
         }
@@ -124,7 +124,7 @@ impl<'a, Sent: FnOnce()> Exchange<'a, Sent> {
                 Err(error) => return Poll::Ready(self.end_by_error(&error)),
             }
             self.begun = true;
-            let fed = match self.reader.feed(piece.filled()) {
+            let fed = match self.reader.feed(piece.filled(), self.prepared.asks_for_body()) {
                 Ok(fed) => fed,
                 Err(_) => return Poll::Ready(Ended::Broken(ErrorKind::Malformed)),
             };

@@ -195,7 +195,7 @@ fn nobody_listening_is_told_at_once() {
 
 #[test]
 fn the_help_is_a_manual() {
-    let help = text(&load(&["--help"]).stdout);
+    let help = text(&load(&["--help-all"]).stdout);
     let headings = [
         "When people come",
         "What they ask for",
@@ -210,7 +210,7 @@ fn the_help_is_a_manual() {
         rest = &rest[at..];
     }
     assert!(rest.contains("Examples:"), "{help}");
-    let short = text(&load(&["-h"]).stdout);
+    let short = text(&load(&["--help"]).stdout);
     assert!(short.lines().count() < help.lines().count() && !short.contains("Examples:"), "{short}");
 }
 
