@@ -16,7 +16,9 @@ use crate::outbox::Outbox;
 use crate::pipe::Pipe;
 use crate::receive::{give_back, read_into, take_content, take_copy};
 use bytes::{Buf, Bytes, BytesMut};
-use flashweir_core::limits::{INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS, UPSTREAM_HEAD_BYTES};
+use flashweir_core::limits::{
+    INTERIM_RESPONSE_BYTES, INTERIM_RESPONSE_FIELDS, READER_RATE_MIN, UPSTREAM_HEAD_BYTES,
+};
 use flashweir_http1::body::{BodyFraming, CHUNK_END, ContentFrame};
 use flashweir_http1::connection::{
     ClientConnection, ClientEvent, Disposition, Received, ResponseEnd, ResponseFault,
@@ -25,13 +27,16 @@ use flashweir_http1::head::HeadLimits;
 use http::StatusCode;
 use http_body::Frame;
 use std::io;
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::either::Either;
+
+/// Bytes a second that an upload must bring, on the mean since it last did, to begin the time limit of the
+/// response again: by less, a drip would hold its server for ever.
+const UPLOAD_RATE_MIN: u64 = READER_RATE_MIN;
 
 /// A connection; dropping it closes it.
 pub(super) struct Connection<B> {
@@ -56,10 +61,10 @@ pub(super) struct Connection<B> {
     framing: BodyFraming,
     /// Time limit of the response's head.
     deadline: LazyDeadline,
-    /// A part of the body came after the first bytes of the request had gone.
-    is_upload_moving: bool,
-    /// The time limit, since an upload moved on.
-    extended: Option<Instant>,
+    /// Bytes of the body that came after the first of the request had gone, since the time limit last began.
+    uploaded: u64,
+    /// Begin of the time limit, since an upload moved on.
+    upload_moved: Option<Instant>,
 }
 
 /// Progress of the request under way.
@@ -91,8 +96,8 @@ impl<B: RequestBody> Connection<B> {
             has_answer: false,
             framing: BodyFraming::None,
             deadline: LazyDeadline::default(),
-            is_upload_moving: false,
-            extended: None,
+            uploaded: 0,
+            upload_moved: None,
         }
     }
 
@@ -149,7 +154,7 @@ impl<B: RequestBody> Connection<B> {
         }
         self.outbox.clear();
         (self.has_answer, self.is_body_begun) = (false, false);
-        (self.is_upload_moving, self.extended) = (false, None);
+        (self.uploaded, self.upload_moved) = (0, None);
         request_head::write(head, start.body, self.outbox.gathered());
         self.sending = Sending::Body;
         let is_ended = body.is_end_stream();
@@ -173,11 +178,22 @@ impl<B: RequestBody> Connection<B> {
         match self.poll_response(cx, interims) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
             Poll::Pending => {
-                if mem::take(&mut self.is_upload_moving) {
-                    self.extended = Some(Instant::now() + within);
+                if self.uploaded > 0 {
+                    self.follow_upload(deadline, within);
                 }
-                self.deadline.poll(cx, self.extended.unwrap_or(deadline)).map(|()| None)
+                let deadline = self.upload_moved.map_or(deadline, |moved| moved + within);
+                self.deadline.poll(cx, deadline).map(|()| None)
             }
+        }
+    }
+
+    /// The time limit begins again where enough came since it last did ([`UPLOAD_RATE_MIN`]).
+    fn follow_upload(&mut self, deadline: Instant, within: Duration) {
+        let now = Instant::now();
+        let begun = self.upload_moved.unwrap_or(deadline - within);
+        let wanted = now.saturating_duration_since(begun).as_millis() * u128::from(UPLOAD_RATE_MIN) / 1_000;
+        if u128::from(self.uploaded) >= wanted {
+            (self.uploaded, self.upload_moved) = (0, Some(now));
         }
     }
 
@@ -370,7 +386,6 @@ impl<B: RequestBody> Connection<B> {
             return Poll::Ready(self.end_request());
         };
         self.is_body_begun = true;
-        self.is_upload_moving = self.outbox.has_written();
         let frame = match frame {
             Ok(frame) => frame,
             Err(error) => return Poll::Ready(Err(self.body_failed(error))),
@@ -378,6 +393,9 @@ impl<B: RequestBody> Connection<B> {
         match frame.into_data() {
             Ok(mut data) => {
                 let length = data.remaining();
+                if self.outbox.has_written() {
+                    self.uploaded += length as u64;
+                }
                 match self.machine.frame(length as u64) {
                     Ok(ContentFrame::Plain) => self.outbox.put(b"", data.copy_to_bytes(length), b""),
                     Ok(ContentFrame::Chunk(prefix)) => {
