@@ -43,7 +43,7 @@ pub struct UpstreamFile {
     /// Example: `connect_timeout = "500ms"`.
     pub connect_timeout: DurationText,
     /// Time from the request's head going to a server to the response's head; then the client gets 504. Each
-    /// part of an upload begins it again (to servers that speak HTTP/2 the upload is included). Before that,
+    /// part of an upload begins it again, 512 bytes a second on the mean (not to HTTP/2). Before that,
     /// a body (or its first 64 KiB) has as long to come; then the client gets 408.
     /// Valid: `100ms` to `1h`. Raised: stuck requests hold connections longer. Lowered: slow but
     /// healthy pages fail.
